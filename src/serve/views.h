@@ -114,7 +114,7 @@ bool vmm_views_is_executed_locked(const struct vmm_views *views, uint64_t addres
  */
 void vmm_views_await_execution(struct vmm_views *views, uint64_t address);
 /* ---- words.c ---- */
-/* Sends the epoch and the table of words, if the client is to have them. Only the first call does. */
+/* Sends the epoch and the table of words, once, if the client is to have them. */
 void vmm_views_share_words_locked(struct vmm_views *views) VMM_REQUIRES(vmm_views_lock_class);
 /* Returns whether the client gets the epoch before any later message. */
 bool vmm_views_share_words(struct vmm_views *views);

@@ -12,7 +12,8 @@ README_LINES = 80
 MACHINE_PATH = re.compile(r'(?:^|[^A-Za-z0-9_.])/(?:work|farm|root|home)/')
 UNFINISHED = re.compile(r'\b(?:TODO|FIXME|XXX)\b|\bfor now\b')
 UNFINISHED_COMMENT = re.compile(r'\bstub(?:s|bed)?\b', re.I)
-SLEEP = re.compile(r'\b(?:(?:u|nano|clock_nano|thrd_)?sleep)\s*\(')
+# A definition, by which a program replaces the function, is no call.
+SLEEP = re.compile(r'(?<!\nint )\b(?:(?:u|nano|clock_nano|thrd_)?sleep)\s*\(')
 SLEEP_SCRIPT = re.compile(r'\btime\.sleep\s*\(|^\s*sleep\s+[\d.$]', re.M)
 DDI = re.compile(r'\b(?:D3DKMT\w*|DxgkDdi\w*|DxgkCb\w*|pfn\w+Cb)\b')
 DDI_FOLDERS = ('include/wddm/', 'include/vidmm/', 'src/doors/', 'src/port/', 'src/host/', 'drivers/', 'tests/',

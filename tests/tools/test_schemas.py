@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""test_schemas.py VIDMM CAUSE_STREAM FINDING_POLICY.so DRIVER.so...: what the program prints as JSON keeps to docs/schemas, and each
+"""test_schemas.py VIDMM CAUSE_STREAM FINDING_POLICY.so JUDGED_RECORDING DRIVER.so...: what the program prints as JSON keeps to docs/schemas, and each
 property and each type in a schema occurs in a document. TAP; skipped if python3-jsonschema is not installed."""
 import copy
 import functools
@@ -22,8 +22,8 @@ import tap_tests
 from tap_tests import main
 from vidmm_program import Host
 
-VIDMM, STREAM, POLICY = map(os.path.abspath, sys.argv[1:4])
-DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[4:]}
+VIDMM, STREAM, POLICY, RECORDING = map(os.path.abspath, sys.argv[1:5])
+DRIVER = {os.path.basename(path)[:-len('.so')]: os.path.abspath(path) for path in sys.argv[5:]}
 ROOT = os.environ['VIDMM_SOURCE_ROOT']
 EVERY, TILED, IMPORTER = (os.path.join(ROOT, 'tests/replay/data', name + '.trace') for name in ('every-op', 'tiled', 'importer'))
 EXAMPLE = os.path.join(os.environ['VIDMM_EXAMPLES'], 'glmark2-1080p-skl.trace.zst')
@@ -182,7 +182,34 @@ def conform_documents():
     return [document('conform', '--json', *tools), document('conform', '--json', *scripted, codes=(1,))]
 
 
+def recorded(folder):
+    """Two recordings: one with findings, one that ends early."""
+    paths = [os.path.join(folder, name) for name in ('findings', 'cut')]
+    run('replay', '-q', EVERY, '--vram', '1M', '--policy', POLICY, '--record', paths[0], codes=(1,))
+    run('replay', '-q', EVERY, TILED, '--vram', '1M', '--record', paths[1])
+    os.truncate(paths[1], os.path.getsize(paths[1]) - 1)
+    return paths
+
+
+def check_documents():
+    with tempfile.TemporaryDirectory() as folder:
+        paths = recorded(folder)
+        paths.append(os.path.join(folder, 'judged'))
+        subprocess.run([RECORDING, paths[-1]], check=True)
+        lines = write(os.path.join(folder, 'lines'), 'NT-02 "lowering" a test\nSPL-12 never\n')
+        check = 'check', '--format', 'json', *paths
+        return [document(*check, codes=(1,)), document(*check, '--suppress', lines, codes=(1,))]
+
+
+def coverage_documents():
+    with tempfile.TemporaryDirectory() as folder:
+        paths = recorded(folder) + [os.path.join(folder, 'judged')]
+        subprocess.run([RECORDING, paths[-1]], check=True)
+        return [document('coverage', '--json', *paths)]
+
+
 MAKERS = {'replay': replay_documents, 'what-if': what_if_documents, 'explain': explain_documents, 'caps': caps_documents, 'conform': conform_documents,
+          'check': check_documents, 'coverage': coverage_documents,
           'clients': lambda: host_documents()[1], 'serve-config': configurations}
 
 

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "caps.h"
+#include "check.h"
 #include "conform.h"
+#include "coverage.h"
 #include "explain.h"
 #include "export.h"
 #include "merge.h"
@@ -231,6 +233,8 @@ static int help(FILE *file, int exit_code)
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
 	      "  report RECORDING  draw recorded events as a page for a browser\n"
+	      "  check RECORDING   list the rules that recorded events broke; SARIF and JUnit\n"
+	      "  coverage RECORDING  list what of the interface recorded events exercised\n"
 	      "  export RECORDING  write recorded events for Perfetto, as CSV, or for SQLite\n"
 	      "  top RECORDING     show a recording in the terminal while it is written\n"
 	      "  run -- PROGRAM    run a program that calls D3DKMT functions, report what it did\n"
@@ -245,36 +249,23 @@ static int help(FILE *file, int exit_code)
 	return exit_code;
 }
 
+static const struct verb {
+	const char *name;
+	int (*run)(int argc, const char **argv);
+} verbs[] = {
+	{"replay", replay_main},     {"what-if", whatif_main},  {"merge", merge_main},
+	{"caps", caps_main},         {"conform", conform_main}, {"rules", rules_main},
+	{"explain", explain_main},   {"report", report_main},   {"check", check_main},
+	{"coverage", coverage_main}, {"export", export_main},   {"top", top_main},
+	{"run", run_main},           {"serve", serve_main},     {"clients", clients_main},
+	{"picture", picture_main},
+};
+
 static int run_verb(const char *verb, int argc, char **argv)
 {
-	if (strcmp(verb, "replay") == 0)
-		return replay_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "what-if") == 0)
-		return whatif_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "merge") == 0)
-		return merge_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "caps") == 0)
-		return caps_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "conform") == 0)
-		return conform_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "rules") == 0)
-		return rules_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "explain") == 0)
-		return explain_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "report") == 0)
-		return report_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "export") == 0)
-		return export_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "top") == 0)
-		return top_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "run") == 0)
-		return run_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "serve") == 0)
-		return serve_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "clients") == 0)
-		return clients_main(argc - 1, (const char **)(argv + 1));
-	if (strcmp(verb, "picture") == 0)
-		return picture_main(argc - 1, (const char **)(argv + 1));
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verb, verbs[i].name) == 0)
+			return verbs[i].run(argc - 1, (const char **)(argv + 1));
 	if (strcmp(verb, "--version") == 0) {
 		printf("vidmm %s\n", vidmm_version());
 		return REPLAY_CLEAN;

@@ -46,7 +46,7 @@ static bool in_family(const struct vidmm_rule *rule, const char *family)
 	return strncasecmp(rule->id, family, length) == 0 && rule->id[length] == '-';
 }
 
-static const struct vidmm_rule *find_rule(const char *id)
+const struct vidmm_rule *rules_find(const char *id)
 {
 	for (size_t i = 0; i < vidmm_rules_count; i++)
 		if (strcasecmp(vidmm_rules[i].id, id) == 0)
@@ -82,7 +82,7 @@ int rules_main(int argc, const char **argv)
 	if (argc == 1)
 		(void)print_family(NULL);
 	for (int i = 1; i < argc; i++) {
-		const struct vidmm_rule *rule = find_rule(argv[i]);
+		const struct vidmm_rule *rule = rules_find(argv[i]);
 
 		if (i > 1)
 			printf("\n");
