@@ -135,8 +135,9 @@ configure() {
 
 # run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.
 # Tests that measure time, take long or read sources run in the gcc build only. Sanitizer builds also
-# skip the tests that only compile headers. Two processes more than CPUs, because some tests wait in
-# real time.
+# skip the tests that only compile headers. ThreadSanitizer also skips the tests of what the program
+# reads and prints, whose runs have one thread or are in other tests, too. Two processes more than
+# CPUs, because some tests wait in real time.
 run_suite() {
 	local name=$1 skip=() wrap=()
 	shift
@@ -146,6 +147,7 @@ run_suite() {
 	*)
 		skip=(--no-suite tidy --no-suite timing --no-suite slow --no-suite headers
 			--no-suite abi)
+		[ "$name" != tsan ] || skip+=(--no-suite text)
 		wrap=(steady)
 		;;
 	esac
