@@ -77,6 +77,17 @@ def q_406_a_lost_completion_is_found_by_asking_for_the_fence():
 
 
 @test
+def q_406_a_driver_that_cannot_be_asked_for_its_fence_is_reset():
+    if 'gpummu2' not in FILE:
+        return 'not built without a compiler for drivers'
+    found = report('--driver', FILE['gpummu2'], '--commands', FILE['gpummu2_commands'])
+    assert outcomes(found, 'ok') >= {'paging', 'cpu_access', 'lost_interrupt', 'timeout', 'power'}, found
+    assert found['lost_interrupt']['detail'].startswith('0 queries of the fence'), found['lost_interrupt']
+    assert ' 1 resets and 1 restarts' in found['lost_interrupt']['detail'], found['lost_interrupt']
+    return None
+
+
+@test
 def without_an_aperture_buffers_are_split():
     found = report(*NO_APERTURE)
     assert found['split']['outcome'] == 'ok' and 'splits' in found['split']['detail'], found['split']

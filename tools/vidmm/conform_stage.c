@@ -34,6 +34,18 @@ static void on_message(void *context, const char *text)
 	pthread_mutex_unlock(&stage->lock);
 }
 
+static void count_work(struct stage_work *work, const struct vidmm_event *event)
+{
+	if (event->type == VIDMM_EVENT_SUBMIT)
+		work->submissions++;
+	if (event->type == VIDMM_EVENT_QUEUE) {
+		work->renders += event->reason == 0;
+		work->packets++;
+	}
+	if (event->type == VIDMM_EVENT_FENCE)
+		work->retired += event->arg[2];
+}
+
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct conform_stage *stage = context;
@@ -47,6 +59,7 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	}
 	if (event->type == VIDMM_EVENT_RECOVERY && event->reason < 32)
 		stage->recoveries[event->reason]++;
+	count_work(&stage->work, event);
 	pthread_mutex_unlock(&stage->lock);
 }
 
@@ -218,4 +231,12 @@ struct vidmm_adapter_statistics stage_statistics(const struct conform_stage *sta
 
 	vidmm_adapter_statistics(stage->world.adapter, &statistics);
 	return statistics;
+}
+
+struct stage_work stage_work(struct conform_stage *stage)
+{
+	pthread_mutex_lock(&stage->lock);
+	struct stage_work work = stage->work;
+	pthread_mutex_unlock(&stage->lock);
+	return work;
 }

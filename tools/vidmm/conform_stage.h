@@ -12,6 +12,13 @@
 
 #define STAGE_DDIS_MAX 128u
 
+/* Work of the GPU since the stage began, as the events count it. */
+struct stage_work {
+	uint64_t submissions;      /* render submissions that were accepted */
+	uint64_t renders, packets; /* packets that the miniport got: of render submissions; all */
+	uint64_t retired;          /* packets that are complete */
+};
+
 struct conform_stage {
 	const struct conform_options *conform;
 	struct conform_outcome *outcome;
@@ -25,6 +32,7 @@ struct conform_stage {
 	pthread_mutex_t lock;
 	/* Counts of events, by enum vidmm_ddi and enum vidmm_recovery. */
 	uint64_t ddis[STAGE_DDIS_MAX], recoveries[32];
+	struct stage_work work;
 };
 
 /* limit_bytes: memory_limit_bytes of the adapter; 0: none. */
@@ -44,6 +52,7 @@ bool stage_cpu_read(struct conform_stage *stage, uint32_t id);
 /* Compares the content of all buffers. */
 bool stage_verify(struct conform_stage *stage);
 struct vidmm_adapter_statistics stage_statistics(const struct conform_stage *stage);
+struct stage_work stage_work(struct conform_stage *stage);
 
 /* Ends the situation with an outcome, unless it broke before. */
 void stage_say(struct conform_stage *stage, enum conform_state state, const char *format, ...)
