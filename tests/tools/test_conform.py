@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from planted import FAULT
 from tap_tests import main, test
 
 VIDMM = os.path.abspath(sys.argv[1])
@@ -148,6 +149,41 @@ def a_refused_start_breaks_with_its_rule():
     found = report('--driver', FILE['scripted_driver'], '--bar', '16M', '--set', 'Break=1', code=1)
     assert found['start']['outcome'] == 'broke' and found['start']['findings'], found['start']
     assert found['start']['findings'][0]['rule'].startswith('SEG-'), found['start']
+
+
+@test
+def a_refused_start_is_reported_once():
+    found = report('--driver', FILE['scripted_driver'], '--bar', '16M', '--set', 'Break=1', code=1)
+    assert outcomes(found, 'broke') == {'start'} and not outcomes(found, 'ok'), found
+    for name in ('capabilities', 'power', 'removal'):
+        assert 'the adapter does not start' in found[name]['detail'] and not found[name]['findings'], found[name]
+
+
+def planted(fault, code):
+    """tinykmd with a planted fault, with the expensive checks."""
+    return report('--driver', FILE['planted_driver'], '--commands', FILE['tinykmd_commands'], '--set', f'Fault={fault}',
+                  '--set', 'VidmmVerifyDriver=1', code=code)
+
+
+@test
+def a_finding_of_the_start_is_reported_once():
+    for name, rule, text in (('LOCK_ORDER', 'NT-22', 'spin lock'), ('POOL_LEAK', 'NT-06', '1 blocks, 96 bytes never freed')):
+        found = planted(FAULT[name], 1)
+        assert outcomes(found, 'broke') == {'start'}, found
+        start = found['start']
+        assert start['detail'] == 'started, stopped and unloaded twice', start
+        # Both starts have it, with the same text but for addresses.
+        assert {finding['rule'] for finding in start['findings']} == {rule}, start
+        assert sum(finding['count'] for finding in start['findings']) == 2 and text in start['findings'][0]['text'], start
+        assert found['paging']['outcome'] == 'ok' and not any(one['findings'] for key, one in found.items() if key != 'start'), found
+
+
+@test
+def a_finding_of_the_work_breaks_only_where_there_is_work():
+    found = planted(FAULT['ALLOCATION_LEAK'], 1)
+    assert {'start', 'capabilities'} <= outcomes(found, 'ok'), found
+    for name in ('segments', 'paging', 'unload'):
+        assert found[name]['outcome'] == 'broke' and found[name]['findings'][0]['rule'] == 'NT-06', found[name]
 
 
 @test

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from planted import FAULT
 from tap_tests import main, test
 
 VIDMM = os.path.abspath(sys.argv[1])
@@ -20,21 +21,6 @@ EVERY = os.path.join(ROOT, 'tests/replay/data/every-op.trace')
 SANITIZED = os.environ['VIDMM_BUILD_NUMBER'] in ('2', '3')  # tests/meson.build
 VERIFY = ('--verify-driver',)
 BACK_ENDS = ('sim', 'linux')
-
-
-def fault_numbers():
-    """The enumeration of planted_driver.c."""
-    with open(os.path.join(ROOT, 'tests/tools/planted_driver.c'), encoding='utf-8') as file:
-        body = re.search(r'enum \{\n(\tNOTHING.*?)\n\};', file.read(), re.S).group(1)
-    numbers, number = {}, 0
-    for name, value in re.findall(r'^\t(\w+)(?: = (\d+))?,', body, re.M):
-        number = int(value) if value else number
-        numbers[name] = number
-        number += 1
-    return numbers
-
-
-FAULT = fault_numbers()
 
 
 def run(verb, *args):

@@ -193,13 +193,21 @@ static bool lacks_commands(const struct conform_options *options,
 	return true;
 }
 
-static enum replay_status run_all(const struct conform_options *options,
-				  struct conform_outcome *outcomes)
+/* The copy is out of the reach of the driver. */
+static void take_known(const struct conform_options *options, struct conform_known *known)
 {
+	if (conform_known_is_valid(&options->shared->known))
+		*known = options->shared->known;
+}
+
+static enum replay_status run_all(struct conform_options *options, struct conform_outcome *outcomes)
+{
+	static struct conform_known known;
 	enum replay_status status = REPLAY_CLEAN;
 
 	if (!options->shared)
 		return REPLAY_ENVIRONMENT;
+	options->known = &known;
 	for (unsigned i = 0; i < conform_situation_count; i++) {
 		const struct conform_situation *situation = &conform_situations[i];
 
@@ -209,6 +217,8 @@ static enum replay_status run_all(const struct conform_options *options,
 			fprintf(stderr, "vidmm: a process: %s\n", strerror(errno));
 			return REPLAY_ENVIRONMENT;
 		}
+		if (i == 0)
+			take_known(options, &known);
 		if (outcomes[i].state == CONFORM_BAD_ADAPTER) {
 			fprintf(stderr, "vidmm: %s: %s\n", options->commands, outcomes[i].detail);
 			return REPLAY_BAD_INPUT;

@@ -35,12 +35,27 @@ struct conform_outcome {
 	uint64_t blocks_compared, blocks_wrong;
 };
 
+/*
+ * What the situation "start" found: the findings of a start and a stop without work, which every
+ * situation would repeat. Further findings than fit are not in it.
+ */
+#define CONFORM_KNOWN_MAX 64u
+struct conform_known {
+	bool refused; /* the adapter does not start */
+	uint32_t count;
+	struct {
+		char text[240]; /* with its rule */
+		bool at_start;  /* before the adapter had started */
+	} finding[CONFORM_KNOWN_MAX];
+};
+
 struct conform_options {
 	struct caps_options adapter;
 	char *commands; /* NULL: no command adapter */
 	vidmm_driver_entry_fn *entry;
 	vidmm_commands_describe_fn *describe;
 	struct conform_shared *shared;
+	const struct conform_known *known; /* empty until the situation "start" has ended */
 };
 
 /* Memory that all processes share. */
@@ -48,6 +63,7 @@ struct conform_options {
 struct conform_shared {
 	char last_call[CONFORM_LAST_CALL_BYTES]; /* of the driver that returned */
 	int write_error;                         /* errno, if the outcome could not be written */
+	struct conform_known known;              /* written by the situation "start" */
 };
 
 struct conform_stage;
@@ -62,6 +78,15 @@ extern const unsigned conform_situation_count;
 /* conform_situations.c: runs the situation in the calling process. */
 void conform_run(const struct conform_options *options, const struct conform_situation *situation,
 		 struct conform_outcome *outcome);
+/* conform_known.c */
+void conform_known_add(struct conform_known *known, const char *text, bool at_start);
+/*
+ * Whether the situation "start" has had the same finding. While an adapter starts, another finding
+ * of the same rule is the same, because its values may depend on the situation.
+ */
+bool conform_known_has(const struct conform_known *known, const char *text, bool at_start);
+/* Returns false if a driver has overwritten it. */
+bool conform_known_is_valid(const struct conform_known *known);
 /* conform_report.c */
 void conform_print(FILE *file, const struct conform_options *options,
 		   const struct conform_outcome *outcomes, bool color);

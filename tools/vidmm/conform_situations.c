@@ -451,6 +451,7 @@ static void unload_with_objects(struct conform_stage *stage)
 
 /* ---- the table ---- */
 
+/* The situation "start" is the first one: the others do not report again what it found. */
 const struct conform_situation conform_situations[] = {
 	{"start", "start, stop and start again", false, start_twice},
 	{"capabilities", "capabilities and segments", false, report_capabilities},
@@ -477,6 +478,7 @@ void conform_run(const struct conform_options *options, const struct conform_sit
 	memset(&stage, 0, sizeof(stage));
 	stage.conform = options;
 	stage.outcome = outcome;
+	stage.is_start = situation == &conform_situations[0];
 	pthread_mutex_init(&stage.lock, NULL);
 	situation->run(&stage);
 	stage_stop(&stage);

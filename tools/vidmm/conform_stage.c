@@ -13,9 +13,10 @@ void stage_say(struct conform_stage *stage, enum conform_state state, const char
 	struct conform_outcome *outcome = stage->outcome;
 	va_list args;
 
-	if (outcome->state == CONFORM_BROKE || outcome->state == CONFORM_BAD_ADAPTER)
+	if (outcome->state != CONFORM_BROKE && outcome->state != CONFORM_BAD_ADAPTER)
+		outcome->state = state;
+	else if (outcome->detail[0]) /* none yet: only findings broke it */
 		return;
-	outcome->state = state;
 	va_start(args, format);
 	vsnprintf(outcome->detail, sizeof(outcome->detail), format, args);
 	va_end(args);
@@ -65,6 +66,27 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 
 /* ---- start and stop ---- */
 
+static bool is_known(void *context, const char *text)
+{
+	const struct conform_stage *stage = context;
+
+	if (!stage->is_start)
+		return conform_known_has(stage->conform->known, text, stage->starting);
+	conform_known_add(&stage->conform->shared->known, text, stage->starting);
+	return false;
+}
+
+static void say_refused(struct conform_stage *stage)
+{
+	if (stage->is_start)
+		stage->conform->shared->known.refused = true;
+	if (!stage->is_start && stage->conform->known->refused)
+		stage_say(stage, CONFORM_NOT_EXERCISED,
+			  "the adapter does not start (see the situation start)");
+	else
+		stage_say(stage, CONFORM_BROKE, "the adapter does not start: %s", stage->message);
+}
+
 bool stage_start(struct conform_stage *stage, uint64_t limit_bytes)
 {
 	const struct conform_options *conform = stage->conform;
@@ -82,6 +104,8 @@ bool stage_start(struct conform_stage *stage, uint64_t limit_bytes)
 		.bar_count = conform->adapter.bar_count,
 		.message = on_message,
 		.message_context = stage,
+		.known = is_known,
+		.known_context = stage,
 		.event = on_event,
 		.event_context = stage,
 	};
@@ -91,11 +115,13 @@ bool stage_start(struct conform_stage *stage, uint64_t limit_bytes)
 	stage->world.result = &stage->result;
 	stage->started = true;
 	stage->buffers = 0;
+	stage->starting = true;
 	status = world_start(&stage->world);
+	stage->starting = false;
 	if (status == REPLAY_BAD_INPUT)
 		stage_say(stage, CONFORM_BAD_ADAPTER, "%s", stage->message);
 	else if (status != REPLAY_CLEAN)
-		stage_say(stage, CONFORM_BROKE, "the adapter does not start: %s", stage->message);
+		say_refused(stage);
 	return status == REPLAY_CLEAN;
 }
 
@@ -125,6 +151,23 @@ bool stage_open(struct conform_stage *stage)
 		    umd_create(world, 0, &header, &world->processes[0]));
 }
 
+/* Returns the element for a finding; NULL: there are too many. */
+static struct conform_finding *finding_of(struct conform_outcome *outcome, const char *rule,
+					  const char *text)
+{
+	struct conform_finding *finding = outcome->findings;
+
+	for (uint32_t i = 0; i < outcome->finding_count; i++, finding++)
+		if (strcmp(finding->rule, rule) == 0 && strcmp(finding->text, text) == 0)
+			return finding;
+	if (outcome->finding_count == CONFORM_FINDINGS_MAX)
+		return NULL;
+	outcome->finding_count++;
+	snprintf(finding->rule, sizeof(finding->rule), "%s", rule);
+	snprintf(finding->text, sizeof(finding->text), "%s", text);
+	return finding;
+}
+
 static void take_findings(struct conform_stage *stage)
 {
 	struct conform_outcome *outcome = stage->outcome;
@@ -133,17 +176,16 @@ static void take_findings(struct conform_stage *stage)
 	for (unsigned i = 0; i < result->finding_kinds && i < REPLAY_FINDINGS_KEPT; i++) {
 		const char *text = result->findings[i].text;
 		size_t length = strcspn(text, ":");
+		char rule[sizeof(outcome->findings[0].rule)];
 		struct conform_finding *finding;
 
 		if (outcome->state != CONFORM_BAD_ADAPTER)
 			outcome->state = CONFORM_BROKE;
-		if (outcome->finding_count == CONFORM_FINDINGS_MAX)
-			break;
-		finding = &outcome->findings[outcome->finding_count++];
-		snprintf(finding->rule, sizeof(finding->rule), "%.*s", (int)length, text);
+		snprintf(rule, sizeof(rule), "%.*s", (int)length, text);
 		text += length + (text[length] == ':');
-		snprintf(finding->text, sizeof(finding->text), "%s", text + strspn(text, " "));
-		finding->count = result->findings[i].count;
+		finding = finding_of(outcome, rule, text + strspn(text, " "));
+		if (finding)
+			finding->count += result->findings[i].count;
 	}
 }
 

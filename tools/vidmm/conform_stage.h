@@ -26,6 +26,8 @@ struct conform_stage {
 	struct replay_result result;
 	struct world world;
 	bool started;      /* the world */
+	bool starting;     /* the adapter; findings are those of its start */
+	bool is_start;     /* the situation "start", whose findings the others do not repeat */
 	uint32_t buffers;  /* created */
 	char message[240]; /* the last one of the replay */
 	char wrong[240];   /* the first one about wrong content */

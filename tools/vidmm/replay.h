@@ -114,6 +114,12 @@ struct replay_options {
 	/* called for findings and errors, one line each; NULL: they are dropped */
 	void (*message)(void *context, const char *text);
 	void *message_context;
+	/*
+	 * Whether a finding is known already: then it is dropped. Called one at a time, on any
+	 * thread, and must not block. NULL: none is known.
+	 */
+	bool (*known)(void *context, const char *text);
+	void *known_context;
 	/* called often, with 0 to 1; NULL: never */
 	void (*progress)(void *context, double fraction);
 	void *progress_context;

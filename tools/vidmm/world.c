@@ -82,9 +82,12 @@ static struct replay_finding *finding_of_rule(struct replay_result *result, cons
 
 void world_keep_finding(struct world *world, const char *text)
 {
+	const struct replay_options *options = world->options;
 	struct replay_result *result = world->result;
 	struct replay_finding *finding = finding_of_rule(result, text);
 
+	if (options->known && options->known(options->known_context, text))
+		return;
 	result->finding_count++;
 	if (finding) {
 		finding->count++;
