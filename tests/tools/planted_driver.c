@@ -56,6 +56,8 @@ enum {
 	PRIVATE_OVERFLOW, /* DxgkDdiRender writes behind its private data */
 	PATCH_OVERFLOW,   /* and behind the patch location list */
 	ALLOCATION_LEAK,  /* DxgkDdiCreateAllocation forgets a block */
+	HANG_CREATE_ALLOCATION,
+	HANG_RENDER,
 };
 #define TAG         0x746E6C50u /* "Plnt" */
 #define PREEMPTIONS 70u         /* before the packet is executed: Q-411 counts to 64 */
@@ -330,6 +332,8 @@ static NTSTATUS APIENTRY planted_create(IN_CONST_HANDLE handle,
 {
 	if (fault == STATUS_UNDOCUMENTED)
 		return STATUS_UNSUCCESSFUL;
+	if (fault == HANG_CREATE_ALLOCATION)
+		wait_for_ever();
 	if (fault == ALLOCATION_LEAK)
 		leak_pool();
 	return create_allocation(handle, args);
@@ -357,6 +361,8 @@ static NTSTATUS APIENTRY planted_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_
 	char *patches_end = (char *)(args->pPatchLocationListOut + args->PatchLocationListOutSize);
 	NTSTATUS status = render(context, args);
 
+	if (fault == HANG_RENDER)
+		wait_for_ever();
 	if (fault == PRIVATE_OVERFLOW)
 		*private_end = 1;
 	if (fault == PATCH_OVERFLOW)

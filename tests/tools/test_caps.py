@@ -294,14 +294,14 @@ def a_driver_that_waits_forever_is_reported():
 
 
 @test
-def a_driver_that_crashes_says_where():
+def q_441_a_driver_that_crashes_says_where():
     if 'linked_driver' not in DRIVER:
         return 'a sanitizer says more'
     for backend in ('sim', 'linux'):
         done = broken(CRASH, '--backend', backend)
         assert done.returncode == -signal.SIGSEGV, done.returncode
         first, second = done.stderr.splitlines()
-        assert first == 'vidmm: the driver crashed in DxgkDdiStartDevice: SIGSEGV at address 0x0', done.stderr
+        assert first == 'vidmm: the driver crashed in DxgkDdiStartDevice: SIGSEGV at address 0x0 (Q-441)', done.stderr
         assert second.startswith('vidmm: in ') and '(scripted_driver.so+0x' in second, done.stderr
         if shutil.which('addr2line'):
             assert ' crashing_start at ' in second and 'scripted_driver.c:' in second, done.stderr
@@ -333,7 +333,7 @@ def stuck(how, routine, *args):
 def complaint(process):
     out, err = process.communicate()
     assert process.returncode == 1, (process.returncode, err)
-    findings = [finding for finding in json.loads(out)['findings'] if finding['rule'] is None]
+    findings = [finding for finding in json.loads(out)['findings'] if finding['rule'] == 'Q-440']
     assert len(findings) == 1, findings
     return findings[0]['text']
 
@@ -352,7 +352,7 @@ def hangs(process, how, routine, backend, doing):
 
 
 @test
-def a_wait_without_an_end_names_the_routine_and_the_service():
+def q_440_a_wait_without_an_end_names_the_routine_and_the_service():
     for routine in ROUTINES:  # virtual time: no thread can run any more
         text = complaint(stuck(WAIT, routine, '--backend', 'sim'))
         expected = f'deadlock: the miniport waits in {routine}, KeWaitForSingleObject, and no thread can wake it'
@@ -400,7 +400,7 @@ def a_crash_in_each_step_names_the_routine():
         process = stuck(FAULT, routine)
         err = process.communicate()[1]
         assert process.returncode == -signal.SIGSEGV, process.returncode
-        assert f'the driver crashed in {routine}: SIGSEGV at address 0x0\n' in err, err
+        assert f'the driver crashed in {routine}: SIGSEGV at address 0x0 (Q-441)\n' in err, err
         assert '(scripted_driver.so+0x' in err, err
     return None
 

@@ -120,7 +120,7 @@ def q_407_a_crash_breaks_a_situation_and_the_next_one_runs():
 
 
 @test
-def a_driver_that_loops_breaks_a_situation_when_the_limit_is_over():
+def q_440_a_driver_that_loops_breaks_a_situation_when_the_limit_is_over():
     with open(VIDMM, 'rb') as program:
         if b'__tsan_init' in program.read():
             return 'a thread that hangs races with the report, and ThreadSanitizer says so'
@@ -130,7 +130,7 @@ def a_driver_that_loops_breaks_a_situation_when_the_limit_is_over():
                        '--limit', str(limit), code=1)
         situations = [found[name] for name in ('start', 'capabilities', 'power', 'removal')]
         assert all(situation['outcome'] == 'broke' for situation in situations), situations
-        expected = f'hang: after {limit} s the driver has not returned from DxgkDdiStartDevice: it runs in '
+        expected = f'Q-440: hang: after {limit} s the driver has not returned from DxgkDdiStartDevice: it runs in '
         if all(s['detail'].startswith(expected) and 'last call that returned: #' in s['detail'] for s in situations):
             return None
     raise AssertionError(situations)
@@ -184,6 +184,17 @@ def a_finding_of_the_work_breaks_only_where_there_is_work():
     assert {'start', 'capabilities'} <= outcomes(found, 'ok'), found
     for name in ('segments', 'paging', 'unload'):
         assert found[name]['outcome'] == 'broke' and found[name]['findings'][0]['rule'] == 'NT-06', found[name]
+
+
+@test
+def q_440_a_wait_that_no_thread_can_end_is_reported_where_it_is():
+    found = planted(FAULT['HANG_START_DEVICE'], 1)
+    assert outcomes(found, 'broke') == {'start'} and not outcomes(found, 'ok'), found
+    assert [finding['rule'] for finding in found['start']['findings']] == ['Q-440'], found['start']
+    found = planted(FAULT['HANG_RENDER'], 1)
+    assert outcomes(found, 'ok') == {'start', 'capabilities'}, found
+    assert 'deadlock' in found['paging']['detail'], found['paging']
+    assert 'waits in DxgkDdiRender, KeWaitForSingleObject' in found['paging']['findings'][0]['text'], found['paging']
 
 
 @test

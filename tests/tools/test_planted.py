@@ -170,25 +170,36 @@ def pnp_01_an_entry_that_is_null_is_found():
 
 
 @test
-def a_hang_in_each_step_of_the_start_names_the_step():
+def q_440_a_hang_in_each_step_of_the_start_names_the_step():
     for fault, routine in (('HANG_DRIVER_ENTRY', 'DriverEntry'), ('HANG_ADD_DEVICE', 'DxgkDdiAddDevice'),
                            ('HANG_START_DEVICE', 'DxgkDdiStartDevice'),
                            ('HANG_DRIVER_CAPS', 'DxgkDdiQueryAdapterInfo of type 1'),
                            ('HANG_SEGMENTS', 'DxgkDdiQueryAdapterInfo of type 5')):
         for more in ((), VERIFY):
-            expect(caps(fault, *more), (None,), f'deadlock: the miniport waits in {routine}, KeWaitForSingleObject')
+            expect(caps(fault, *more), ('Q-440',), f'deadlock: the miniport waits in {routine}, KeWaitForSingleObject')
     done = run('caps', '--quiet', '--driver', FILE['planted_driver'], '--set', f'Fault={FAULT["HANG_ADD_DEVICE"]}')
     assert 'the driver hangs' in done.stdout and 'refused' not in done.stdout, done.stdout
 
 
 @test
-def a_hang_in_each_query_names_its_type():
+def q_440_a_hang_while_a_recording_is_played_names_the_routine():
+    for fault, routine in (('HANG_CREATE_ALLOCATION', 'DxgkDdiCreateAllocation'), ('HANG_RENDER', 'DxgkDdiRender'),
+                           ('HANG_START_DEVICE', 'DxgkDdiStartDevice')):
+        text = f'Q-440: deadlock: the miniport waits in {routine}, KeWaitForSingleObject, and no thread can wake it'
+        done = replay(fault)
+        assert done.returncode != 0 and text in done.stderr, (done.returncode, done.stdout, done.stderr)
+        if fault != 'HANG_START_DEVICE':  # without an adapter there is no report
+            expect(done, ('Q-440',), text)
+
+
+@test
+def q_440_a_hang_in_each_query_names_its_type():
     query, wait, newest = 5, 2, 13  # enum vidmm_ddi; scripted_driver.c
     asked = []
     for kind in range(1, 48):
         done = run('caps', '--driver', FILE['scripted_driver'], '--bar', '16M', '--json', '--set', f'Break={newest}',
                    '--set', f'StickAt={query}', '--set', f'StickType={kind}', '--set', f'StickHow={wait}')
-        texts = [finding['text'] for finding in json.loads(done.stdout)['findings'] if finding['rule'] is None]
+        texts = [finding['text'] for finding in json.loads(done.stdout)['findings'] if finding['rule'] == 'Q-440']
         if texts:
             assert texts == [f'deadlock: the miniport waits in DxgkDdiQueryAdapterInfo of type {kind}, KeWaitForSingleObject, '
                              'and no thread can wake it'], texts

@@ -101,7 +101,7 @@ def a_driver_that_crashes_is_named_in_the_log(folder):
         if options:
             with open(log, encoding='utf-8') as file:
                 text = file.read()
-        assert 'vidmm: the driver crashed in DxgkDdiStartDevice: SIGSEGV at address 0x0\n' in text, (text, done)
+        assert 'vidmm: the driver crashed in DxgkDdiStartDevice: SIGSEGV at address 0x0 (Q-441)\n' in text, (text, done)
         assert 'vidmm: in ' in text and '(scripted_driver.so+0x' in text, text
     return None
 

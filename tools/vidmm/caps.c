@@ -82,15 +82,12 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 static void on_deadlock(void *context, const char *report)
 {
 	struct caps_result *result = context;
-	struct vidmm_driver_place place;
-	char routine[VIDMM_PLACE_BYTES + 32], line[256];
+	char line[256];
 
-	(void)vidmm_driver_place(&place); /* of the thread that starts the adapter */
-	crash_routine(&place, routine, sizeof(routine));
-	snprintf(line, sizeof(line),
-		 "deadlock: the miniport waits in %s%s%s, and no thread can wake it", routine,
-		 place.waits_in ? ", " : "", place.waits_in ? place.waits_in : "");
-	complain(result, VIDMM_EVENT_FATAL, 0, line);
+	/* The thread that starts the adapter, or one of the driver. */
+	if (!crash_deadlock(line, sizeof(line)))
+		snprintf(line, sizeof(line), "Q-440: deadlock: no thread can run");
+	complain(result, VIDMM_EVENT_FINDING, 0, line);
 	result->hung = true;
 	fprintf(stderr, "vidmm: %s\n", report);
 }
@@ -202,7 +199,7 @@ static enum replay_status run_and_show(struct start *start)
 	ended = caps_run_limited(start->options->limit_s, run_start, start, start->hardware.entry,
 				 text, sizeof(text));
 	if (!ended) {
-		complain(result, VIDMM_EVENT_FATAL, 0, text);
+		complain(result, VIDMM_EVENT_FINDING, 0, text);
 		result->status = STATUS_UNSUCCESSFUL;
 		result->hung = true;
 		start->status = REPLAY_FINDINGS;

@@ -88,7 +88,8 @@ static void describe(unsigned limit_s, const void *entry, char *text, size_t siz
 	crash_routine(&stop.place, routine, sizeof(routine));
 	if (at < count)
 		code_address_describe(stop.frames[at], true, function, sizeof(function));
-	snprintf(text, size, "hang: after %u s the driver has not returned from %s: it %s%s%s%s",
+	snprintf(text, size,
+		 "Q-440: hang: after %u s the driver has not returned from %s: it %s%s%s%s",
 		 limit_s, routine, waits ? "waits in " : "runs", waits ? stop.place.waits_in : "",
 		 !function[0] ? ""
 		 : waits      ? ", called by "
@@ -118,6 +119,7 @@ bool caps_run_limited(unsigned limit_s, void (*run)(void *context), void *contex
 	if (ask_place(thread) && stop.place.routine[0])
 		describe(limit_s, code, text, size);
 	else
-		snprintf(text, size, "hang: after %u s the driver has not finished", limit_s);
+		snprintf(text, size, "Q-440: hang: after %u s the driver has not finished",
+			 limit_s);
 	return false;
 }

@@ -10,7 +10,8 @@
 /*
  * Calls RUN on another thread, and waits until it returns. Returns false if it has not after
  * LIMIT_S seconds (0: no limit): the thread goes on, and TEXT says in which routine of the driver
- * it is, in which kernel service it waits, and in which function. ENTRY: the DriverEntry.
+ * it is, in which kernel service it waits, and in which function, with the rule (Q-440). ENTRY: the
+ * DriverEntry.
  */
 bool caps_run_limited(unsigned limit_s, void (*run)(void *context), void *context,
 		      vidmm_driver_entry_fn *entry, char *text, size_t size);

@@ -80,7 +80,8 @@ static void say_refused(struct conform_stage *stage)
 {
 	if (stage->is_start)
 		stage->conform->shared->known.refused = true;
-	if (!stage->is_start && stage->conform->known->refused)
+	stage->repeats_refusal = !stage->is_start && stage->conform->known->refused;
+	if (stage->repeats_refusal)
 		stage_say(stage, CONFORM_NOT_EXERCISED,
 			  "the adapter does not start (see the situation start)");
 	else
@@ -197,9 +198,9 @@ void stage_stop(struct conform_stage *stage)
 	stage->started = false;
 	stage->outcome->blocks_compared += stage->result.blocks_checked;
 	stage->outcome->blocks_wrong += stage->result.verify_errors;
-	if (stage->world.deadlocked)
+	if (stage->world.deadlocked && !stage->repeats_refusal)
 		stage_say(stage, CONFORM_BROKE,
-			  "deadlock: the driver waits and no thread can wake it");
+			  "Q-440: deadlock: the driver waits and no thread can wake it");
 	if (stage->result.verify_errors)
 		stage_say(stage, CONFORM_BROKE, "%" PRIu64 " blocks have wrong content: %s",
 			  stage->result.verify_errors, stage->wrong);

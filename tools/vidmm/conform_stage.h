@@ -25,12 +25,13 @@ struct conform_stage {
 	struct replay_options options;
 	struct replay_result result;
 	struct world world;
-	bool started;      /* the world */
-	bool starting;     /* the adapter; findings are those of its start */
-	bool is_start;     /* the situation "start", whose findings the others do not repeat */
-	uint32_t buffers;  /* created */
-	char message[240]; /* the last one of the replay */
-	char wrong[240];   /* the first one about wrong content */
+	bool started;         /* the world */
+	bool starting;        /* the adapter; findings are those of its start */
+	bool repeats_refusal; /* the adapter does not start, as in the situation "start" */
+	bool is_start;        /* the situation "start", whose findings the others do not repeat */
+	uint32_t buffers;     /* created */
+	char message[240];    /* the last one of the replay */
+	char wrong[240];      /* the first one about wrong content */
 	pthread_mutex_t lock;
 	/* Counts of events, by enum vidmm_ddi and enum vidmm_recovery. */
 	uint64_t ddis[STAGE_DDIS_MAX], recoveries[32];

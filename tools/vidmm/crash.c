@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -70,6 +71,20 @@ void crash_routine(const struct vidmm_driver_place *place, char *buffer, size_t 
 		buffer[i] = i == text.length || i + 1 == size ? '\0' : text.bytes[i];
 }
 
+bool crash_deadlock(char *text, size_t size)
+{
+	struct vidmm_driver_place place;
+	char routine[VIDMM_PLACE_BYTES + 32];
+
+	if (!vidmm_driver_place(&place) || !place.routine[0])
+		return false;
+	crash_routine(&place, routine, sizeof(routine));
+	snprintf(text, size,
+		 "Q-440: deadlock: the miniport waits in %s%s%s, and no thread can wake it",
+		 routine, place.waits_in ? ", " : "", place.waits_in ? place.waits_in : "");
+	return true;
+}
+
 static const char *signal_name(int number)
 {
 	switch (number) {
@@ -102,7 +117,7 @@ static void write_what(int number, const siginfo_t *info)
 		add(&text, " at address 0x");
 		add_number(&text, (uintptr_t)info->si_addr, 16);
 	}
-	add(&text, "\n");
+	add(&text, inside ? " (Q-441)\n" : "\n");
 	write_out(&text);
 }
 

@@ -3,6 +3,7 @@
 #ifndef VIDMM_TOOLS_CRASH_H
 #define VIDMM_TOOLS_CRASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <vidmm/vidmm.h>
 
@@ -27,5 +28,11 @@ void crash_use_stack(void *stack, size_t size);
  * Async-signal-safe.
  */
 void crash_routine(const struct vidmm_driver_place *place, char *text, size_t size);
+
+/*
+ * Writes that the calling thread waits in a routine of the driver, in a wait that no thread can
+ * end, with the rule. Returns false if the thread is in no routine of a driver. (Q-440)
+ */
+bool crash_deadlock(char *text, size_t size);
 
 #endif

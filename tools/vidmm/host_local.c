@@ -52,8 +52,11 @@ static void on_notable(void *context, const struct vidmm_event *event, const cha
 static void on_deadlock(void *context, const char *report)
 {
 	struct world *world = context;
+	char line[240];
 
 	world->deadlocked = true;
+	if (crash_deadlock(line, sizeof(line)))
+		world_finding(world, line);
 	world_message(world, "deadlock: no thread can run\n%s", report);
 }
 
