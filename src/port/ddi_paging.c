@@ -28,6 +28,16 @@ static void report_failure(struct vmm_port *port, DXGK_BUILDPAGINGBUFFER_OPERATI
 		vmm_port_wrong_status(port, "PAG-09", VIDMM_DDI_BUILD_PAGING_BUFFER, status);
 }
 
+VMM_COLD static void verify_built(struct vmm_port *port, const void *start, uint32_t room,
+				  const void *private_start, uint32_t private_room)
+{
+	const struct vmm_port_limits limits = {
+		"DxgkDdiBuildPagingBuffer", VIDMM_DDI_BUILD_PAGING_BUFFER, room, private_room, 0};
+	const struct vmm_port_outputs buffers = {start, private_start, NULL};
+
+	vmm_port_verify_outputs(port, &limits, &buffers);
+}
+
 NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	const void *start = args->pDmaBuffer, *private_start = args->pDmaBufferPrivateData;
@@ -40,6 +50,8 @@ NTSTATUS vmm_port_build_paging_buffer(struct vmm_port *port, DXGKARG_BUILDPAGING
 	if (!vmm_port_scheduler_call_begin(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER))
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiBuildPagingBuffer(port->adapter, args);
+	if (vmm_unlikely(port->verify))
+		verify_built(port, start, room, private_start, private_room);
 	used = (uintptr_t)args->pDmaBuffer - (uintptr_t)start;
 	vmm_port_scheduler_call_end(port, &call, VIDMM_DDI_BUILD_PAGING_BUFFER, status, operation,
 				    used, args->MultipassOffset);

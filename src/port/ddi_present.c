@@ -21,12 +21,26 @@ static bool is_present_failure(NTSTATUS status)
 	}
 }
 
+/* The private data of a hardware queue's packet has no bytes behind it. */
+VMM_COLD static void verify_outputs(struct vmm_port *port, const struct vmm_port_limits *limits,
+				    const struct vmm_port_outputs *before, bool on_context)
+{
+	struct vmm_port_outputs checked = *before;
+
+	if (!on_context)
+		checked.private_data = NULL;
+	vmm_port_verify_outputs(port, limits, &checked);
+}
+
 /* ddi: of Present and a context, or of PresentToHwQueue and a hardware queue */
 static NTSTATUS present(struct vmm_port *port, enum vidmm_ddi ddi, HANDLE object,
 			DXGKARG_PRESENT *args)
 {
 	const DXGKARG_PRESENT before = *args;
 	const bool on_context = ddi == VIDMM_DDI_PRESENT;
+	const struct vmm_port_limits limits = VMM_PORT_LIMITS(
+		on_context ? "DxgkDdiPresent" : "DxgkDdiPresentToHwQueue", ddi, &before);
+	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before);
 	struct vmm_port_call call;
 	NTSTATUS status;
 
@@ -36,6 +50,8 @@ static NTSTATUS present(struct vmm_port *port, enum vidmm_ddi ddi, HANDLE object
 		return STATUS_DEVICE_REMOVED;
 	status = on_context ? port->ddi.DxgkDdiPresent(object, args)
 			    : port->ddi.DxgkDdiPresentToHwQueue(object, args);
+	if (vmm_unlikely(port->verify))
+		verify_outputs(port, &limits, &from, on_context);
 	vmm_port_call_end(port, &call, ddi, status, before.Flags.Value,
 			  (uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
 			  args->MultipassOffset);
@@ -44,9 +60,7 @@ static NTSTATUS present(struct vmm_port *port, enum vidmm_ddi ddi, HANDLE object
 	if (vmm_unlikely(status != STATUS_SUCCESS &&
 			 status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
 		return vmm_port_failed(port, "DMA-37", ddi, status, is_present_failure(status));
-	const struct vmm_port_limits limits = VMM_PORT_LIMITS(
-		on_context ? "DxgkDdiPresent" : "DxgkDdiPresentToHwQueue", ddi, &before);
-	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
+	const struct vmm_port_outputs to = VMM_PORT_OUTPUTS(args);
 	NTSTATUS checked = vmm_port_check_outputs(port, &limits, &from, &to);
 	return checked == STATUS_SUCCESS ? status : checked;
 }

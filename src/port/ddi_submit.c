@@ -59,6 +59,9 @@ NTSTATUS vmm_port_check_outputs(struct vmm_port *port, const struct vmm_port_lim
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args)
 {
 	const DXGKARG_RENDER before = *args;
+	const struct vmm_port_limits limits =
+		VMM_PORT_LIMITS("DxgkDdiRender", VIDMM_DDI_RENDER, &before);
+	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before);
 	struct vmm_port_call call;
 	NTSTATUS status;
 
@@ -69,7 +72,7 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 		return STATUS_DEVICE_REMOVED;
 	status = port->ddi.DxgkDdiRender(context, args);
 	if (vmm_unlikely(port->verify))
-		vmm_port_verify_render(port, &before);
+		vmm_port_verify_outputs(port, &limits, &from);
 	vmm_port_call_end(
 		port, &call, VIDMM_DDI_RENDER, status, before.CommandLength,
 		(uintptr_t)args->pDmaBuffer - (uintptr_t)before.pDmaBuffer,
@@ -79,11 +82,20 @@ NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *
 			 status != STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER))
 		return vmm_port_failed(port, "DMA-31", VIDMM_DDI_RENDER, status,
 				       is_render_failure(status));
-	const struct vmm_port_limits limits =
-		VMM_PORT_LIMITS("DxgkDdiRender", VIDMM_DDI_RENDER, &before);
-	const struct vmm_port_outputs from = VMM_PORT_OUTPUTS(&before), to = VMM_PORT_OUTPUTS(args);
+	const struct vmm_port_outputs to = VMM_PORT_OUTPUTS(args);
 	NTSTATUS checked = vmm_port_check_outputs(port, &limits, &from, &to);
 	return checked == STATUS_SUCCESS ? status : checked;
+}
+
+VMM_COLD static void verify_patched(struct vmm_port *port, const DXGKARG_PATCH *args)
+{
+	const struct vmm_port_limits limits = {
+		"DxgkDdiPatch", VIDMM_DDI_PATCH, args->DmaBufferSize,
+		args->pDmaBufferPrivateData ? args->DmaBufferPrivateDataSize : 0, 0};
+	const struct vmm_port_outputs buffers = {args->pDmaBuffer, args->pDmaBufferPrivateData,
+						 NULL};
+
+	vmm_port_verify_outputs(port, &limits, &buffers);
 }
 
 NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
@@ -111,6 +123,8 @@ NTSTATUS vmm_port_patch(struct vmm_port *port, const DXGKARG_PATCH *args)
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter(port, VIDMM_DDI_PATCH);
 	status = port->ddi.DxgkDdiPatch(port->adapter, args);
+	if (vmm_unlikely(port->verify))
+		verify_patched(port, args);
 	vmm_port_leave(port, &call, VIDMM_DDI_PATCH);
 	vmm_port_scheduler_leave(port);
 	vmm_port_end(port);

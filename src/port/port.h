@@ -448,12 +448,15 @@ NTSTATUS vmm_port_escape_cpu_event(struct vmm_port *port, HANDLE device, uint32_
  * STATUS_INVALID_PARAMETER with a finding.
  */
 /*
- * With VidmmVerifyDriver the core has this many bytes behind the private data and behind the patch
- * location list of each DMA buffer, filled by vmm_port_canary_fill. vmm_port_render then finds what
- * the miniport writes there. (NT-23)
+ * With VidmmVerifyDriver the core has this many bytes behind each DMA buffer and paging buffer, its
+ * private data and its patch location list, filled by vmm_port_canary_fill. The functions that pass
+ * these to the miniport then find what it writes there. Private data of presents on hardware queues
+ * has none. (NT-23)
  */
 #define VMM_PORT_CANARY_BYTES 64u
 void vmm_port_canary_fill(void *canary);
+/* Returns zeroed memory for an output of the miniport, with these bytes behind it if VERIFY. */
+void *vmm_port_output_memory(size_t size_bytes, bool verify);
 NTSTATUS vmm_port_render(struct vmm_port *port, HANDLE context, DXGKARG_RENDER *args);
 
 /*

@@ -510,8 +510,9 @@ void vmm_port_verify_enter(struct vmm_port_call *call) VMM_COLD;
 void vmm_port_verify_leave(const struct vmm_port_call *call) VMM_COLD;
 /* Calls DxgkDdiQueryAdapterInfo with a buffer behind which writes are found (NT-23). */
 NTSTATUS vmm_port_verify_query(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args);
-/* Checks what is behind the outputs that DxgkDdiRender got (NT-23). */
-void vmm_port_verify_render(struct vmm_port *port, const DXGKARG_RENDER *before);
+/* Checks what is behind the buffers that a routine got (NT-23). NULL: it got none. */
+void vmm_port_verify_outputs(struct vmm_port *port, const struct vmm_port_limits *limits,
+			     const struct vmm_port_outputs *before) VMM_COLD;
 /* NT-24: references to handle data are counted, and must be released when the device stops. */
 void vmm_port_verify_acquired(struct vmm_port *port);
 void vmm_port_verify_released(struct vmm_port *port);

@@ -103,6 +103,18 @@ void vmm_port_canary_fill(void *canary)
 	memset(canary, CANARY, VMM_PORT_CANARY_BYTES);
 }
 
+void *vmm_port_output_memory(size_t size_bytes, bool verify)
+{
+	char *memory;
+
+	if (vmm_likely(!verify))
+		return vmm_calloc(1, size_bytes);
+	memory = vmm_calloc(1, size_bytes + VMM_PORT_CANARY_BYTES);
+	if (memory)
+		vmm_port_canary_fill(memory + size_bytes);
+	return memory;
+}
+
 /* Returns how many bytes were written, up to the last one, and fills them again. */
 static uint32_t written_behind(uint8_t *canary)
 {
@@ -116,28 +128,29 @@ static uint32_t written_behind(uint8_t *canary)
 	return count;
 }
 
-static void check_behind(struct vmm_port *port, const char *what, void *canary, uint64_t size_bytes)
+/* START: NULL if the routine got no such buffer. */
+static void check_behind(struct vmm_port *port, const char *function, const char *what,
+			 const void *start, uint64_t size_bytes)
 {
-	uint32_t behind = written_behind(canary);
+	uint32_t behind;
 
+	if (!start)
+		return;
+	behind = written_behind((uint8_t *)(uintptr_t)start + size_bytes);
 	if (behind)
 		vmm_finding(port->observe, "NT-23", 0, 0,
-			    "DxgkDdiRender wrote %u bytes behind the end of %s, which had %llu",
+			    "%s wrote %u bytes behind the end of %s, which had %llu", function,
 			    behind, what, (unsigned long long)size_bytes);
 }
 
-void vmm_port_verify_render(struct vmm_port *port, const DXGKARG_RENDER *before)
+void vmm_port_verify_outputs(struct vmm_port *port, const struct vmm_port_limits *limits,
+			     const struct vmm_port_outputs *before)
 {
-	if (before->pDmaBufferPrivateData)
-		check_behind(port, "pDmaBufferPrivateData",
-			     (char *)before->pDmaBufferPrivateData +
-				     before->DmaBufferPrivateDataSize,
-			     before->DmaBufferPrivateDataSize);
-	if (before->pPatchLocationListOut)
-		check_behind(port, "pPatchLocationListOut",
-			     before->pPatchLocationListOut + before->PatchLocationListOutSize,
-			     (uint64_t)before->PatchLocationListOutSize *
-				     sizeof(D3DDDI_PATCHLOCATIONLIST));
+	check_behind(port, limits->function, "pDmaBuffer", before->commands, limits->command_bytes);
+	check_behind(port, limits->function, "pDmaBufferPrivateData", before->private_data,
+		     limits->private_bytes);
+	check_behind(port, limits->function, "pPatchLocationListOut", before->patches,
+		     limits->patch_bytes);
 }
 
 NTSTATUS vmm_port_verify_query(struct vmm_port *port, DXGKARG_QUERYADAPTERINFO *args)

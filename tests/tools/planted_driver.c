@@ -58,6 +58,12 @@ enum {
 	ALLOCATION_LEAK,  /* DxgkDdiCreateAllocation forgets a block */
 	HANG_CREATE_ALLOCATION,
 	HANG_RENDER,
+	DMA_OVERFLOW,       /* DxgkDdiRender writes behind the DMA buffer */
+	DMA_EXACT,          /* and fills the buffer to its end, which is correct */
+	PATCH_DMA_OVERFLOW, /* DxgkDdiPatch writes behind the DMA buffer */
+	PATCH_PRIVATE_OVERFLOW,
+	PAGING_OVERFLOW,         /* DxgkDdiBuildPagingBuffer writes behind the paging buffer */
+	PAGING_PRIVATE_OVERFLOW, /* and behind its private data */
 };
 #define TAG         0x746E6C50u /* "Plnt" */
 #define PREEMPTIONS 70u         /* before the packet is executed: Q-411 counts to 64 */
@@ -358,6 +364,7 @@ static NTSTATUS APIENTRY destroy_context(IN_CONST_HANDLE context)
 static NTSTATUS APIENTRY planted_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER args)
 {
 	char *private_end = (char *)args->pDmaBufferPrivateData + args->DmaBufferPrivateDataSize;
+	char *dma_end = (char *)args->pDmaBuffer + args->DmaSize;
 	char *patches_end = (char *)(args->pPatchLocationListOut + args->PatchLocationListOutSize);
 	NTSTATUS status = render(context, args);
 
@@ -367,18 +374,37 @@ static NTSTATUS APIENTRY planted_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_
 		*private_end = 1;
 	if (fault == PATCH_OVERFLOW)
 		*patches_end = 1;
+	if (fault == DMA_OVERFLOW)
+		memset(dma_end, 1, 3);
+	if (fault == DMA_EXACT)
+		memset(args->pDmaBuffer, 1, (size_t)(dma_end - (char *)args->pDmaBuffer));
 	return status;
 }
 
 static NTSTATUS APIENTRY planted_paging(IN_CONST_HANDLE handle, IN_PDXGKARG_BUILDPAGINGBUFFER args)
 {
+	char *dma_end = (char *)args->pDmaBuffer + args->DmaSize;
+	char *private_end = (char *)args->pDmaBufferPrivateData + args->DmaBufferPrivateDataSize;
 	NTSTATUS status = build_paging_buffer(handle, args);
 
+	if (fault == PAGING_OVERFLOW)
+		*dma_end = 1;
+	if (fault == PAGING_PRIVATE_OVERFLOW)
+		memset(private_end, 1, 8);
 	if (fault == MDL_FREED && args->Operation == DXGK_OPERATION_TRANSFER &&
 	    args->Transfer.TransferSize)
 		IoFreeMdl(args->Transfer.Source.SegmentId ? args->Transfer.Destination.pMdl
 							  : args->Transfer.Source.pMdl);
 	return status;
+}
+
+static NTSTATUS APIENTRY planted_patch(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_PATCH args)
+{
+	if (fault == PATCH_DMA_OVERFLOW)
+		((char *)args->pDmaBuffer)[args->DmaBufferSize] = 1;
+	if (fault == PATCH_PRIVATE_OVERFLOW)
+		((char *)args->pDmaBufferPrivateData)[args->DmaBufferPrivateDataSize] = 1;
+	return patch(handle, args);
 }
 
 static void report_fence(struct adapter *a, UINT fence)
@@ -440,6 +466,7 @@ static NTSTATUS register_table(PDRIVER_OBJECT driver, PUNICODE_STRING registry_p
 	table->DxgkDdiQueryAdapterInfo = planted_query;
 	table->DxgkDdiCreateAllocation = planted_create;
 	table->DxgkDdiRender = planted_render;
+	table->DxgkDdiPatch = planted_patch;
 	table->DxgkDdiBuildPagingBuffer = planted_paging;
 	table->DxgkDdiSubmitCommand = planted_submit;
 	table->DxgkDdiPreemptCommand = planted_preempt;

@@ -156,6 +156,19 @@ def nt_23_a_write_behind_a_buffer_is_found():
 
 
 @test
+def nt_23_a_write_behind_a_dma_buffer_or_its_private_data_is_found():
+    for fault, text in (('DMA_OVERFLOW', 'DxgkDdiRender wrote 3 bytes behind the end of pDmaBuffer, which had '),
+                        ('PATCH_DMA_OVERFLOW', 'DxgkDdiPatch wrote 1 bytes behind the end of pDmaBuffer, which had '),
+                        ('PATCH_PRIVATE_OVERFLOW', 'DxgkDdiPatch wrote 1 bytes behind the end of pDmaBufferPrivateData, which had '),
+                        ('PAGING_OVERFLOW', 'DxgkDdiBuildPagingBuffer wrote 1 bytes behind the end of pDmaBuffer, which had '),
+                        ('PAGING_PRIVATE_OVERFLOW', 'DxgkDdiBuildPagingBuffer wrote 8 bytes behind the end of pDmaBufferPrivateData, which had ')):
+        for back_end in BACK_ENDS:
+            expect(replay(fault, '--backend', back_end, *VERIFY), ('NT-23',), text)
+    for more in ((), VERIFY):
+        expect(replay('DMA_EXACT', *more), ())
+
+
+@test
 def nt_12_an_mdl_of_the_caller_is_not_freed():
     for more in ((), VERIFY):
         expect(replay('MDL_FREED', *more), ('NT-12',), 'an MDL that a DDI got belongs to its caller')

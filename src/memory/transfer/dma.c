@@ -11,12 +11,17 @@
 vmm_status vmm_memory_dma_create_locked(struct vmm_adapter *adapter, uint64_t size_bytes,
 					struct vmm_backing *backing, uint64_t *bus_address)
 {
+	/* NT-23: the bytes behind the buffer are in its last page, or in one more. */
+	const uint64_t behind = vmm_unlikely(adapter->verify_driver) ? VMM_PORT_CANARY_BYTES : 0;
 	vmm_status status = vmm_backing_create(
-		adapter->memory, vmm_align_up(size_bytes, VMM_PAGE_SIZE), true, backing);
+		adapter->memory, vmm_align_up(size_bytes + behind, VMM_PAGE_SIZE), true, backing);
 
 	vmm_assert_held(&adapter->paging_lock);
-	if (vmm_ok(status))
-		*bus_address = vmm_backing_bus_address(adapter->memory, backing);
+	if (!vmm_ok(status))
+		return status;
+	*bus_address = vmm_backing_bus_address(adapter->memory, backing);
+	if (behind)
+		vmm_port_canary_fill(backing->address + size_bytes);
 	return status;
 }
 

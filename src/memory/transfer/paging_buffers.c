@@ -15,14 +15,13 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory, struct vmm_paging
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_paging_buffer *buffer = &lane->buffer[lane->buffer_count];
-	uint64_t size = vmm_align_up(memory->caps->paging_buffer_bytes, VMM_PAGE_SIZE);
 	vmm_status status;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (lane->buffer_count == VMM_PAGING_BUFFERS_MAX)
 		return VMM_NO_MEMORY;
-	status = vmm_memory_dma_create_locked(memory->adapter, size, &buffer->backing,
-					      &buffer->bus_address);
+	status = vmm_memory_dma_create_locked(memory->adapter, memory->caps->paging_buffer_bytes,
+					      &buffer->backing, &buffer->bus_address);
 	if (!vmm_ok(status))
 		return status;
 	buffer->address = buffer->bus_address;
@@ -31,7 +30,8 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory, struct vmm_paging
 		 * Zeroed and non-paged; vidmm never writes it. NULL if the miniport asked for none.
 		 * (SEG-21)
 		 */
-		buffer->private_data = vmm_calloc(1, memory->caps->paging_private_bytes);
+		buffer->private_data = vmm_port_output_memory(memory->caps->paging_private_bytes,
+							      memory->adapter->verify_driver);
 		if (!buffer->private_data) {
 			vmm_memory_dma_destroy_locked(memory->adapter, &buffer->backing);
 			return VMM_NO_MEMORY;

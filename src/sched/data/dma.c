@@ -199,22 +199,10 @@ void vmm_dma_init_links(struct vmm_dma *dma)
 	vmm_list_init(&dma->copy);
 }
 
-/* Zeroed memory for an output of the miniport; with VidmmVerifyDriver also a canary. (NT-23) */
-static void *output_memory(const struct vmm_adapter *adapter, size_t size_bytes)
-{
-	char *memory;
-
-	if (vmm_likely(!adapter->verify_driver))
-		return vmm_calloc(1, size_bytes);
-	memory = vmm_calloc(1, size_bytes + VMM_PORT_CANARY_BYTES);
-	if (memory)
-		vmm_port_canary_fill(memory + size_bytes);
-	return memory;
-}
-
 struct vmm_dma *vmm_dma_create(struct vmm_context *context)
 {
 	struct vmm_dma *dma = vmm_calloc(1, sizeof(*dma));
+	const bool verify = context->device->adapter->verify_driver;
 	uint32_t list = list_size(context);
 
 	if (!dma || !charge(context, dma)) {
@@ -227,15 +215,14 @@ struct vmm_dma *vmm_dma_create(struct vmm_context *context)
 	dma->instances = vmm_calloc(list, sizeof(struct vmm_instance *));
 	dma->uses = vmm_calloc(list, sizeof(*dma->uses));
 	if (context->patch_size)
-		dma->patches = output_memory(context->device->adapter,
-					     context->patch_size * sizeof(*dma->patches));
+		dma->patches =
+			vmm_port_output_memory(context->patch_size * sizeof(*dma->patches), verify);
 	dma->work.device = context->device;
 	dma->work.instances = dma->instances;
 	dma->work.writes = dma->uses;
 	/* DMA-07: zeroed once, then only the miniport writes it; NULL if it asked for none. */
 	if (context->dma_private_bytes)
-		dma->private_data =
-			output_memory(context->device->adapter, context->dma_private_bytes);
+		dma->private_data = vmm_port_output_memory(context->dma_private_bytes, verify);
 	if (!dma->list || !dma->instances || !dma->uses || (!dma->patches && context->patch_size) ||
 	    (context->dma_private_bytes && !dma->private_data) ||
 	    !vmm_ok(dma_memory(context, dma))) {

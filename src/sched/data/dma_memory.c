@@ -7,9 +7,10 @@
 #include "sched/data/data.h"
 
 /* Charges the process for the memory and creates it. */
-static vmm_status create(struct vmm_device *device, uint32_t object, uint64_t bytes,
+static vmm_status create(struct vmm_device *device, uint32_t object, uint32_t size_bytes,
 			 struct vmm_dma_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	const uint64_t bytes = vmm_align_up(size_bytes, VMM_PAGE_SIZE);
 	const struct vmm_process *process = device->process;
 	struct vmm_adapter *adapter = device->adapter;
 
@@ -20,7 +21,7 @@ static vmm_status create(struct vmm_device *device, uint32_t object, uint64_t by
 			"PRS-09: a DMA buffer of %llu bytes for presents: process %u has reached "
 			"its limit of system memory",
 			(unsigned long long)bytes, process->id);
-	vmm_status status = vmm_memory_dma_create_locked(adapter, bytes, &memory->backing,
+	vmm_status status = vmm_memory_dma_create_locked(adapter, size_bytes, &memory->backing,
 							 &memory->bus_address);
 	if (status == VMM_OK)
 		memory->charged_bytes = bytes;
@@ -41,7 +42,7 @@ vmm_status vmm_dma_memory_add(struct vmm_device *device, uint32_t object, uint32
 		return VMM_OK;
 	vmm_paging_lock(adapter);
 	if (!memory->backing.address)
-		status = create(device, object, bytes, memory);
+		status = create(device, object, size_bytes, memory);
 	if (status == VMM_OK)
 		status = vmm_va_map_bus_locked(device, memory->bus_address, bytes, &memory->range);
 	if (status == VMM_OK)
