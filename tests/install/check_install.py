@@ -109,6 +109,23 @@ class Installed:
         run = subprocess.run([*program, 'caps', '--driver', driver], capture_output=True, text=True, check=False)
         return run.stdout if run.returncode == 0 else f'exit {run.returncode}: {run.stdout}{run.stderr}'
 
+    def builds_driver(self):
+        """Builds an installed miniport of the examples with its makefile; what the installed program says to it."""
+        folder = os.path.join(self.stage, 'drivers')
+        os.mkdir(folder)
+        makefile = glob.glob(os.path.join(self.stage, '**', 'examples', 'drivers', 'Makefile'), recursive=True)
+        programs = [os.path.dirname(path) for path in glob.glob(os.path.join(self.stage, '**', 'bin', 'vidmm-cc'), recursive=True)]
+        environment = {**os.environ, 'PKG_CONFIG_PATH': self.pc, 'PKG_CONFIG_SYSROOT_DIR': self.stage,
+                       'PATH': os.pathsep.join([*programs, os.environ['PATH']])}
+        text = ''
+        for command in (['make', '-f', *makefile], ['vidmm', 'caps', '--driver', 'aperture13.so'],
+                        ['vidmm', 'conform', '--driver', 'aperture13.so', '--commands', 'aperture13_commands.so']):
+            run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            text += run.stdout
+            if run.returncode:
+                return f'{text}exit {run.returncode}: {run.stderr}'
+        return text
+
     def runs_d3dkmt(self, compiler, source):
         """Builds a D3DKMT program without the library; what `vidmm run` of the installed program gives it."""
         program = os.path.join(self.stage, 'd3dkmt')
@@ -177,6 +194,8 @@ def cases(installed, source, readme, build, compiler):
     if shutil.which('make'):
         said = installed.builds_examples()
         yield 'the installed examples build and run', ' 0 bytes wrong' in said and '0 words wrong' in said, said
+        said = installed.builds_driver()
+        yield 'an installed example of a driver builds and conforms', re.search(r'the adapter starts.* 0 broke', said, re.S), said
     else:
         yield 'the installed examples build and run # SKIP make is not installed', True, ''
     for name, libs in (('shared', shared), ('static', static)):

@@ -339,5 +339,67 @@ def a_makefile_builds_it_object_by_object(folder):
     return None
 
 
+@test
+def a_makefile_builds_anew_what_includes_a_changed_header(folder):
+    if not shutil.which('make'):
+        return 'make is not installed'
+    kit = subprocess.run([VIDMM_CC, '--kit'], capture_output=True, text=True, check=True).stdout.strip()
+    for compiler in COMPILERS:
+        below = os.path.join(folder, compiler)
+        # Both includes need a forwarding header, which is gone when make looks for what has changed.
+        write(below, entry__c=ENTRY_C % ('#include "INC\\Value.h"\nNTSTATUS second(VOID);', 'return second() + VALUE;'),
+              second__cpp='#include <NTDDK.h>\nextern "C" NTSTATUS second(VOID);\nNTSTATUS second(VOID) { return 0; }\n',
+              **{'inc/value__h': '#define VALUE 0\n'},
+              Makefile='DRIVER := driver.so\nSOURCES := entry.c second.cpp\nVIDMM_CC := %s --compiler %s\ninclude %s/vidmm.mk\n'
+              % (VIDMM_CC, compiler, kit))
+
+        def made(below=below):
+            done = subprocess.run(['make', '-C', below], capture_output=True, text=True)
+            assert done.returncode == 0, (done.stdout, done.stderr)
+            return done.stdout
+
+        made()
+        assert 'up to date' in made()
+        later = os.stat(os.path.join(below, 'driver.so')).st_mtime + 1
+        os.utime(os.path.join(below, 'inc', 'value.h'), (later, later))
+        text = made()
+        assert '-o entry.c.o' in text and '-o second.cpp.o' not in text and '--driver driver.so' in text, text
+        os.unlink(os.path.join(below, 'inc', 'value.h'))
+        write(below, entry__c=ENTRY_C % ('NTSTATUS second(VOID);', 'return second();'))
+        assert '-o entry.c.o' in made()
+        assert subprocess.run(['make', '-C', below, 'clean-driver'], capture_output=True).returncode == 0
+        assert sorted(os.listdir(below)) == ['Makefile', 'entry.c', 'inc', 'second.cpp'], os.listdir(below)
+    return None
+
+
+@test
+def a_missing_compiler_of_one_language_is_named(folder):
+    """As on a system with gcc and without g++: C is built, and C++ is refused."""
+    programs = os.path.join(folder, 'programs')
+    os.mkdir(programs)
+    for name in ('gcc', 'nm', 'as', 'ld'):
+        found = [os.path.join(path, name) for path in os.get_exec_path() if shutil.which(name, path=path)]
+        # ccache under the name of a compiler would look for the compiler in the path.
+        found = [path for path in found if os.path.basename(os.path.realpath(path)) != 'ccache']
+        if not found:
+            return '%s is not installed' % name
+        os.symlink(found[0], os.path.join(programs, name))
+    environment = {**os.environ, 'PATH': programs}
+    output = os.path.join(folder, 'driver.so')
+
+    def cc(*arguments):
+        return subprocess.run([sys.executable, VIDMM_CC, *arguments], capture_output=True, text=True, env=environment)
+
+    sources = write(folder, entry__c=ENTRY_C % ('', ''), more__cpp='int more;\n')
+    done = cc('--driver', output, *sources)
+    assert done.returncode == 1 and 'g++ is not installed; ' in done.stderr and 'more.cpp needs it' in done.stderr, done.stderr
+    assert 'Traceback' not in done.stderr and not os.path.exists(output), done.stderr
+    done = cc('-c', '-o', os.path.join(folder, 'entry.o'), sources[0])
+    assert done.returncode == 0, done.stderr
+    done = cc('--driver', output, os.path.join(folder, 'entry.o'))
+    assert done.returncode == 0 and exported(output) == ['DriverEntry'], done.stderr
+    return None
+
+
 if __name__ == '__main__':
     sys.exit(main())

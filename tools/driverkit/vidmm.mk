@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Builds a miniport with make, one object for each source, anew when the source changes:
+# Builds a miniport with make, one object for each source, anew when the source or a header that it
+# includes changes:
 #
 #	DRIVER := mydriver.so
 #	SOURCES := entry.c render.cpp
@@ -13,13 +14,19 @@ OBJECTS := $(addsuffix .o,$(SOURCES))
 $(DRIVER): $(OBJECTS)
 	$(VIDMM_CC) --driver $@ $^
 
+# -MMD writes the headers of each object into OBJECT.d; -MP lets one of them be deleted.
+DEPENDENCIES := $(addsuffix .d,$(OBJECTS))
+VIDMM_COMPILE = $(VIDMM_CC) -c $(DRIVER_FLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $<
+
 %.c.o: %.c
-	$(VIDMM_CC) -c $(DRIVER_FLAGS) -o $@ $<
+	$(VIDMM_COMPILE)
 
 %.cpp.o: %.cpp
-	$(VIDMM_CC) -c $(DRIVER_FLAGS) -o $@ $<
+	$(VIDMM_COMPILE)
+
+-include $(DEPENDENCIES)
 
 clean-driver:
-	rm -f $(DRIVER) $(OBJECTS)
+	rm -f $(DRIVER) $(OBJECTS) $(DEPENDENCIES)
 
 .PHONY: clean-driver

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import depfile
 import exceptions
 import includes
 import wpp
@@ -39,7 +40,7 @@ WDDM = {'1.0': '0x1053', '1.1': '0x2005', '1.2': '0x300E', '1.3': '0x4002', '2.0
         '3.1': '0x10004', '3.2': '0x11000'}
 # Options of the compilers whose value is the next argument.
 WITH_VALUE = ('-include', '-imacros', '-isystem', '-iquote', '-idirafter', '-D', '-U', '-x', '-arch', '-target',
-              '-Xclang', '-Xlinker', '-Xassembler', '-Xpreprocessor', '-mllvm', '--param', '-L', '-l', '-z')
+              '-MF', '-MT', '-MQ', '-Xclang', '-Xlinker', '-Xassembler', '-Xpreprocessor', '-mllvm', '--param', '-L', '-l', '-z')
 EXPORTS = '{ global: DriverEntry; local: *; };\n'
 EXIT_SOURCE, EXIT_USAGE = 1, 2
 
@@ -136,12 +137,11 @@ class Build:
         return set(os.path.abspath(s) for s in sources) if in_header else with_try
 
     def compile_flags(self, source, no_optimization):
-        is_c = source.lower().endswith(C_SUFFIXES)
-        flags = ['-std=gnu11', '-x', 'c'] if is_c else ['-std=gnu++17', '-x', 'c++', '-fno-exceptions',
+        flags = ['-std=gnu11', '-x', 'c'] if is_c(source) else ['-std=gnu++17', '-x', 'c++', '-fno-exceptions',
                                                        '-fno-rtti', '-fno-threadsafe-statics']
         flags += COMMON + DEFINES + QUIET + (QUIET_CLANG if self.is_clang else QUIET_GCC)
         flags += MICROSOFT_CLANG if self.is_clang else []
-        if not is_c and not self.is_clang:
+        if not is_c(source) and not self.is_clang:
             flags += ['-fpermissive', '-w']
         if self.options.wddm:
             if self.options.wddm not in WDDM:
@@ -162,13 +162,20 @@ class Build:
         return flags + ['-O1'] + self.flags + (['-O0'] if no_optimization else [])
 
     def compile(self, sources, objects):
+        if not all(is_c(s) for s in sources) and not shutil.which(self.cxx):
+            raise Failed('%s is not installed; %s needs it' % (self.cxx, next(s for s in sources if not is_c(s))))
         no_optimization = self.prepare(sources)
 
         def one(pair):
             source, result = pair
-            compiler = self.cc if source.lower().endswith(C_SUFFIXES) else self.cxx
+            compiler = self.cc if is_c(source) else self.cxx
             flags = self.compile_flags(source, os.path.abspath(source) in no_optimization)
-            return self.run([compiler] + flags + ['-c', source, '-o', result])
+            if not self.run([compiler] + flags + ['-c', source, '-o', result]):
+                return False
+            dependencies = depfile.path_of(self.flags, result)
+            if dependencies:
+                depfile.clean(dependencies, self.work)
+            return True
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             results = list(pool.map(one, zip(sources, objects)))
@@ -232,6 +239,10 @@ class Build:
         raise Failed('vidmm has no such kernel service:\n' + '\n'.join(lines))
 
 
+def is_c(source):
+    return source.lower().endswith(C_SUFFIXES)
+
+
 def symbols(command, but=None):
     """The names that nm prints, without those of one type."""
     if not shutil.which(command[0]):
@@ -273,7 +284,8 @@ def work_on(kit, options, rest, work):
         raise Usage('--driver OUT.so and at least one source are needed')
     made = [os.path.join(work, '%d-%s.o' % (i, os.path.basename(s))) for i, s in enumerate(sources)]
     build.compile(sources, made)
-    any_cxx = any(not s.lower().endswith(C_SUFFIXES) for s in sources) or bool(objects)
+    # Objects may be of C++.
+    any_cxx = not all(is_c(s) for s in sources) or bool(objects and shutil.which(build.cxx))
     build.link(made + objects, any_cxx, output)
     build.check_symbols(made + objects, output)
 
