@@ -45,7 +45,8 @@ struct copier_entry {
 enum copier_op { COPIER_FILL = 1, COPIER_COPY = 2 };
 struct copier_command {
 	uint32_t op, value;
-	uint64_t destination, source, bytes; /* FILL: a multiple of 4 bytes */
+	/* FILL: a multiple of 4 bytes; the ranges of COPY may overlap */
+	uint64_t destination, source, bytes;
 };
 
 /* ---- between clients and the miniport ---- */
@@ -54,11 +55,15 @@ struct copier_allocation { /* pPrivateDriverData */
 	uint64_t bytes;
 };
 
-/* A command of a client: the destination and, of COPY, the source are entries of the list. */
+/*
+ * A command of a client: the destination and, of COPY, the source are entries of the list, and
+ * offsets in these allocations.
+ */
 struct copier_request {
 	uint32_t op, value;
 	uint32_t destination, source;
 	uint64_t bytes;
+	uint32_t destination_offset, source_offset;
 };
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "copier.h"
 
-#define MEMORY_BYTES ((uint64_t)1 << 20)
+#define MEMORY_BYTES ((uint64_t)4 << 20)
 #define PIECE_BYTES  65536u
 #define ENTRY_NS     2000u /* how long an entry takes */
 enum { ENGINE = 0 };       /* the timer that executes */
@@ -81,17 +81,21 @@ static int fill(struct copier *c, const struct copier_command *command)
 	return 1;
 }
 
+/* The ranges may overlap: the direction is that in which no byte is written before it is read. */
 static int copy(struct copier *c, const struct copier_command *command)
 {
 	const struct vidmm_device_services *s = c->services;
+	int backward = command->destination > command->source;
 	uint64_t done = 0;
 
 	while (done < command->bytes) {
 		uint64_t piece = command->bytes - done;
 
 		piece = piece < PIECE_BYTES ? piece : PIECE_BYTES;
-		if (s->dma_read(s->handle, command->source + done, c->piece, piece) < 0 ||
-		    s->dma_write(s->handle, command->destination + done, c->piece, piece) < 0)
+		uint64_t at = backward ? command->bytes - done - piece : done;
+
+		if (s->dma_read(s->handle, command->source + at, c->piece, piece) < 0 ||
+		    s->dma_write(s->handle, command->destination + at, c->piece, piece) < 0)
 			return 0;
 		done += piece;
 	}

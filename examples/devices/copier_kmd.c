@@ -355,11 +355,13 @@ static NTSTATUS APIENTRY describe_allocation(IN_CONST_HANDLE handle,
 
 /* ---- commands ---- */
 
-/* Adds a patch location: the 64 bits at `field` become the address of the allocation. */
-static void add_patch(DXGKARG_RENDER *args, const void *start, const uint64_t *field, UINT index)
+/* Adds a patch location: the 64 bits at `field` become an address in the allocation. */
+static void add_patch(DXGKARG_RENDER *args, const void *start, const uint64_t *field, UINT index,
+		      UINT offset)
 {
 	*args->pPatchLocationListOut++ = (D3DDDI_PATCHLOCATIONLIST){
 		.AllocationIndex = index,
+		.AllocationOffset = offset,
 		.PatchOffset = (UINT)((const char *)field - (const char *)start)};
 }
 
@@ -389,9 +391,9 @@ static NTSTATUS APIENTRY render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER a
 		if (!is_valid(args, &r))
 			return STATUS_INVALID_PARAMETER;
 		*out = (struct copier_command){.op = r.op, .value = r.value, .bytes = r.bytes};
-		add_patch(args, start, &out->destination, r.destination);
+		add_patch(args, start, &out->destination, r.destination, r.destination_offset);
 		if (r.op == COPIER_COPY)
-			add_patch(args, start, &out->source, r.source);
+			add_patch(args, start, &out->source, r.source, r.source_offset);
 	}
 	args->pDmaBuffer = out;
 	return STATUS_SUCCESS;
@@ -404,7 +406,8 @@ static NTSTATUS APIENTRY patch(IN_CONST_HANDLE handle, IN_CONST_PDXGKARG_PATCH a
 		const D3DDDI_PATCHLOCATIONLIST *p =
 			&args->pPatchLocationList[args->PatchLocationListSubmissionStart + i];
 		uint64_t address = (uint64_t)args->pAllocationList[p->AllocationIndex]
-					   .PhysicalAddress.QuadPart;
+					   .PhysicalAddress.QuadPart +
+				   p->AllocationOffset;
 
 		memcpy((char *)args->pDmaBuffer + p->PatchOffset, &address, sizeof(address));
 	}
@@ -423,6 +426,20 @@ static bool emit(struct paging *p, struct copier_command command)
 		return false;
 	*p->out++ = command;
 	return true;
+}
+
+/* A move inside the segment. The two places may overlap, which the engine permits. */
+static NTSTATUS move(struct paging *p, const DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	const struct copier_command command = {
+		.op = COPIER_COPY,
+		.destination = (uint64_t)args->Transfer.Destination.SegmentAddress.QuadPart +
+			       args->Transfer.TransferOffset,
+		.source = (uint64_t)args->Transfer.Source.SegmentAddress.QuadPart +
+			  args->Transfer.TransferOffset,
+		.bytes = args->Transfer.TransferSize};
+
+	return emit(p, command) ? STATUS_SUCCESS : STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER;
 }
 
 /*
@@ -465,7 +482,9 @@ static NTSTATUS APIENTRY build_paging_buffer(IN_CONST_HANDLE handle,
 
 	(void)handle;
 	if (args->Operation == DXGK_OPERATION_TRANSFER) {
-		status = transfer(&p, args);
+		status = args->Transfer.Source.SegmentId && args->Transfer.Destination.SegmentId
+				 ? move(&p, args)
+				 : transfer(&p, args);
 	} else if (args->Operation == DXGK_OPERATION_FILL) {
 		if (!emit(&p,
 			  (struct copier_command){

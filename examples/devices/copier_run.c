@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A D3DKMT client on the copier: fills and copies six allocations of 256 KiB, of which four fit
+ * A D3DKMT client on the copier: fills and copies six allocations of 1 MiB, of which four fit
  * into video memory, switches the adapter off and on again, and verifies every byte. Once on real
  * threads and once on a sim host.
  */
@@ -13,7 +13,7 @@
 
 #include "copier.h"
 
-#define BYTES  (256u * 1024)
+#define BYTES  (1u << 20)
 #define COUNT  6u
 #define ROUNDS 4u
 
@@ -115,9 +115,9 @@ static unsigned work(struct vidmm_adapter *adapter)
 		for (unsigned i = 0; i < COUNT; i += 2) {
 			uint32_t value = 0x1000 * (round + 1) + i;
 
-			submit(&context, (struct copier_request){COPIER_FILL, value, 0, 0, 0},
+			submit(&context, (struct copier_request){.op = COPIER_FILL, .value = value},
 			       allocation[i], allocation[i + 1]);
-			submit(&context, (struct copier_request){COPIER_COPY, 0, 0, 0, 0},
+			submit(&context, (struct copier_request){.op = COPIER_COPY},
 			       allocation[i + 1], allocation[i]);
 		}
 		if (round == 1)

@@ -218,7 +218,7 @@ def q_421_a_device_model_is_a_file():
     report = report_of(expect(caps(*args, '--json'), 0))
     assert report['device_file'] == DRIVER['copier'] and report['started']
     # The memory BAR of the model; its registers are no memory.
-    assert [bar['size_bytes'] for bar in report['bars']] == [1 << 20], report['bars']
+    assert [bar['size_bytes'] for bar in report['bars']] == [4 << 20], report['bars']
     assert report['segments'][0]['cpu_translated_address'] == report['bars'][0]['physical_address']
     expect(caps(*args, '--backend', 'linux'), 0, 'the adapter starts')
     expect(caps(*args, '--bar', '1M'), 2, err='--bar and --device are given')

@@ -57,7 +57,7 @@ void caps_options_finish(struct caps_options *options);
 
 /* The options that describe an adapter, as popt stores them. NULL: not given. */
 struct caps_adapter_words {
-	char *driver, *interface;
+	char *driver, *interface, *device;
 	const char **sets, **bars;
 	int verify_driver;
 };

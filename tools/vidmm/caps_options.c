@@ -16,7 +16,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	struct caps_adapter_words adapter;
-	char *device, *backend, *color;
+	char *backend, *color;
 	int json, quiet, limit;
 };
 
@@ -113,13 +113,27 @@ static bool take_bars(const struct caps_adapter_words *raw, struct caps_options 
 	return true;
 }
 
+/* A name without a slash is a file in the current directory, as with --driver. */
+static bool take_device(const struct caps_adapter_words *raw, struct caps_options *options)
+{
+	if (!raw->device)
+		return true;
+	if (raw->device[0] == '\0')
+		return usage("--device has no value: expected the file of a device model%s", "");
+	if (raw->bars)
+		return usage("--bar and --device are given: the device model describes the BARs%s",
+			     "");
+	options->bar_count = 0;
+	return driver_file_path(raw->device, &options->device);
+}
+
 bool caps_take_adapter(const char *of_verb, const struct caps_adapter_words *words,
 		       struct caps_options *options)
 {
 	verb = of_verb;
 	return take_driver(words->driver, options) && take_settings(words, options) &&
 	       driver_choose_model(options->driver, options->settings, &options->setting_count) &&
-	       take_bars(words, options);
+	       take_bars(words, options) && take_device(words, options);
 }
 
 static bool take_words(const struct raw *raw, struct caps_options *options)
@@ -136,20 +150,6 @@ static bool take_words(const struct raw *raw, struct caps_options *options)
 	       usage("--color \"%s\" is not valid: expected auto, always or never", raw->color);
 }
 
-/* A name without a slash is a file in the current directory, as with --driver. */
-static bool take_device(const struct raw *raw, struct caps_options *options)
-{
-	if (!raw->device)
-		return true;
-	if (raw->device[0] == '\0')
-		return usage("--device has no value: expected the file of a device model%s", "");
-	if (raw->adapter.bars)
-		return usage("--bar and --device are given: the device model describes the BARs%s",
-			     "");
-	options->bar_count = 0;
-	return driver_file_path(raw->device, &options->device);
-}
-
 static bool interpret(poptContext context, const struct raw *raw, struct caps_options *options)
 {
 	const char *rest = poptPeekArg(context);
@@ -159,8 +159,7 @@ static bool interpret(poptContext context, const struct raw *raw, struct caps_op
 	if (rest)
 		return usage("unexpected argument \"%s\"; a driver file is the value of --driver",
 			     rest);
-	return caps_take_adapter("caps", &raw->adapter, options) && take_device(raw, options) &&
-	       take_words(raw, options);
+	return caps_take_adapter("caps", &raw->adapter, options) && take_words(raw, options);
 }
 
 static void free_list(const char **list)
@@ -176,6 +175,7 @@ void caps_free_adapter(struct caps_adapter_words *words)
 {
 	free(words->driver);
 	free(words->interface);
+	free(words->device);
 	free_list(words->sets);
 	free_list(words->bars);
 }
@@ -183,7 +183,6 @@ void caps_free_adapter(struct caps_adapter_words *words)
 static void free_raw(struct raw *raw)
 {
 	caps_free_adapter(&raw->adapter);
-	free(raw->device);
 	free(raw->backend);
 	free(raw->color);
 }
@@ -206,7 +205,7 @@ bool caps_options_parse(int argc, const char **argv, struct caps_options *option
 		{"verify-driver", 0, POPT_ARG_NONE, &raw.adapter.verify_driver, 0,
 		 "expensive checks of the driver: pool, stack, locks, buffers (docs/caps.md)",
 		 NULL},
-		{"device", 0, POPT_ARG_STRING, &raw.device, 0,
+		{"device", 0, POPT_ARG_STRING, &raw.adapter.device, 0,
 		 "device model instead of memory BARs (docs/devices.md)", "FILE"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",

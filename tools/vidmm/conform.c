@@ -14,6 +14,7 @@
 #include "caps_limit.h"
 #include "command_file.h"
 #include "conform.h"
+#include "device_file.h"
 #include "driver.h"
 #include "output.h"
 
@@ -274,6 +275,8 @@ static bool interpret(poptContext context, const struct raw *raw, struct conform
 	status = driver_load(options->adapter.driver, &options->entry);
 	if (status == REPLAY_CLEAN && raw->commands)
 		status = command_file_load(raw->commands, &options->describe);
+	if (status == REPLAY_CLEAN)
+		status = device_file_load(options->adapter.device, &options->model);
 	options->commands = raw->commands ? strdup(raw->commands) : NULL;
 	if (status != REPLAY_CLEAN)
 		*exit_code = status;
@@ -295,6 +298,8 @@ static bool parse(int argc, const char **argv, struct conform_options *options, 
 		 "registry value of the device and the driver; repeatable", "NAME=VALUE"},
 		{"bar", 0, POPT_ARG_ARGV, &raw.adapter.bars, 0,
 		 "memory BAR of the device; repeatable (default: one of 256M)", "SIZE"},
+		{"device", 0, POPT_ARG_STRING, &raw.adapter.device, 0,
+		 "device model instead of memory BARs (docs/devices.md)", "FILE"},
 		{"backend", 0, POPT_ARG_STRING, &raw.backend, 0,
 		 "threads and time: sim (default, one thread, virtual time) or linux (real)",
 		 "WHICH"},

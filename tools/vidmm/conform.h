@@ -54,6 +54,7 @@ struct conform_options {
 	char *commands; /* NULL: no command adapter */
 	vidmm_driver_entry_fn *entry;
 	vidmm_commands_describe_fn *describe;
+	const struct vidmm_device_model *model; /* NULL: memory BARs */
 	struct conform_shared *shared;
 	const struct conform_known *known; /* empty until the situation "start" has ended */
 };

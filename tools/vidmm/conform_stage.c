@@ -103,6 +103,7 @@ bool stage_start(struct conform_stage *stage, uint64_t limit_bytes)
 		.commands = conform->describe,
 		.bars = conform->adapter.bars,
 		.bar_count = conform->adapter.bar_count,
+		.device_model = conform->model,
 		.message = on_message,
 		.message_context = stage,
 		.known = is_known,

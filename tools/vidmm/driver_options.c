@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command_file.h"
+#include "device_file.h"
 #include "driver.h"
 #include "driver_options.h"
 
@@ -23,6 +24,8 @@ void driver_options_table(struct driver_raw *raw, struct poptOption table[DRIVER
 		 "memory BAR of the device; repeatable (default: one of 256M, or of the video "
 		 "memory if that is more)",
 		 "SIZE"},
+		{"device", 0, POPT_ARG_STRING, &raw->adapter.device, 0,
+		 "device model instead of memory BARs (docs/devices.md)", "FILE"},
 		{"verify-driver", 0, POPT_ARG_NONE, &raw->adapter.verify_driver, 0,
 		 "expensive checks of the driver (docs/caps.md)", NULL},
 		POPT_TABLEEND};
@@ -58,6 +61,8 @@ static bool load(const struct driver_raw *raw, struct options *options, int *exi
 
 	if (status == REPLAY_CLEAN && raw->commands)
 		status = command_file_load(raw->commands, &replay->commands);
+	if (status == REPLAY_CLEAN)
+		status = device_file_load(driver->device, &replay->device_model);
 	replay->settings = driver->settings;
 	replay->setting_count = driver->setting_count;
 	replay->bars = raw->commands ? driver->bars : NULL;
@@ -69,18 +74,25 @@ static bool load(const struct driver_raw *raw, struct options *options, int *exi
 
 bool driver_options_apply(const struct driver_raw *raw, struct options *options, int *exit_code)
 {
-	if (!raw->adapter.driver && !raw->commands && !raw->adapter.sets && !raw->adapter.bars &&
-	    !raw->adapter.verify_driver)
+	const struct caps_adapter_words *adapter = &raw->adapter;
+
+	if (!adapter->driver && !raw->commands && !adapter->sets && !adapter->bars &&
+	    !adapter->device && !adapter->verify_driver)
 		return true;
-	if (!raw->adapter.driver)
-		return options_usage("--commands, --set, --bar and --verify-driver need --driver%s",
+	if (!adapter->driver)
+		return options_usage("--commands, --set, --bar, --device and --verify-driver need "
+				     "--driver%s",
 				     "");
-	if (raw->adapter.bars && !raw->commands)
+	if (adapter->device && !raw->commands)
+		return options_usage("--device needs --commands: a driver without them is softgpu, "
+				     "which has no registers%s",
+				     "");
+	if (adapter->bars && !raw->commands)
 		return options_usage("--bar needs --commands: without it the BAR has the size of "
 				     "the video memory%s",
 				     "");
 	options->driver = calloc(1, sizeof(*options->driver));
-	if (!options->driver || !caps_take_adapter("replay", &raw->adapter, options->driver) ||
+	if (!options->driver || !caps_take_adapter("replay", adapter, options->driver) ||
 	    !load(raw, options, exit_code) || !has_only_what_applies(options))
 		return false;
 	return true;

@@ -5,7 +5,7 @@
 
 #include "caps.h"
 
-#define DRIVER_OPTIONS 6u /* elements of the table */
+#define DRIVER_OPTIONS 7u /* elements of the table */
 
 /* Values as popt stores them. NULL: not given. */
 struct driver_raw {

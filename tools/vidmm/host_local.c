@@ -202,12 +202,30 @@ static enum replay_status try_start(struct world *world, struct vidmm_adapter_op
 	return REPLAY_ENVIRONMENT;
 }
 
+/* Describes the hardware: a device model, or memory BARs. *BAR is used while the adapter starts. */
+static void set_hardware(const struct replay_options *options, uint64_t *bar,
+			 struct vidmm_adapter_options *adapter_options)
+{
+	*bar = options->vram_bytes;
+	adapter_options->bar_sizes = bar;
+	adapter_options->bar_count = 1;
+	if (!is_foreign(options))
+		return;
+	if (*bar < BAR_BYTES_DEFAULT)
+		*bar = BAR_BYTES_DEFAULT;
+	if (options->bar_count) {
+		adapter_options->bar_sizes = options->bars;
+		adapter_options->bar_count = options->bar_count;
+	}
+	adapter_options->device_model = options->device_model;
+	if (options->device_model)
+		adapter_options->bar_count = 0;
+}
+
 static enum replay_status start_adapter(struct world *world)
 {
 	const struct replay_options *options = world->options;
-	const bool foreign = is_foreign(options);
-	uint64_t bar =
-		options->vram_bytes > BAR_BYTES_DEFAULT ? options->vram_bytes : BAR_BYTES_DEFAULT;
+	uint64_t bar;
 	/* One more for the policy. */
 	struct vidmm_registry_value *registry =
 		calloc(SOFTGPU_VALUES + options->setting_count + 1, sizeof(*registry));
@@ -215,11 +233,7 @@ static enum replay_status start_adapter(struct world *world)
 		.struct_size = sizeof(adapter_options),
 		.driver_entry =
 			options->driver_entry ? options->driver_entry : softgpu_driver_entry,
-		.bar_sizes = !foreign             ? &options->vram_bytes
-			     : options->bar_count ? options->bars
-						  : &bar,
-		.bar_count = foreign && options->bar_count ? options->bar_count : 1,
-		.memory_limit_bytes = foreign ? options->vram_bytes : 0,
+		.memory_limit_bytes = is_foreign(options) ? options->vram_bytes : 0,
 		.registry = registry,
 		.eviction_rank =
 			world->options->policy == REPLAY_POLICY_REFERENCE ? rank_by_next_use : NULL,
@@ -228,6 +242,7 @@ static enum replay_status start_adapter(struct world *world)
 	};
 	enum replay_status status = REPLAY_ENVIRONMENT;
 
+	set_hardware(options, &bar, &adapter_options);
 	crash_watch(STDERR_FILENO, adapter_options.driver_entry);
 	if (registry) {
 		adapter_options.registry_count = fill_registry(options, registry);

@@ -96,14 +96,15 @@ struct replay_options {
 	unsigned setting_count;
 	/*
 	 * The command adapter of a driver that does not know softgpu's commands; NULL: it does.
-	 * With one, or if bars is not NULL, the driver has the BARs of `bars` and only the values
-	 * of `settings`, and reports its model itself; vram_bytes is the most that is used of each
+	 * With one, or if bars is not NULL, the driver has the BARs of `bars`, or those of
+	 * device_model (NULL: none), and only the values of `settings`, and reports its model itself; vram_bytes is the most that is used of each
 	 * memory segment (Q-405). aperture_bytes, wddm2, ranges, link, no_content and gpu_time do
 	 * not apply.
 	 */
 	vidmm_commands_describe_fn *commands;
 	const uint64_t *bars;
-	unsigned bar_count;
+	unsigned bar_count; /* 0 with a device model */
+	const struct vidmm_device_model *device_model;
 	/*
 	 * NULL: the memory manager is in this process. Otherwise the socket of a host in another
 	 * process; "" is the default socket of vidmm_connect. Each recording is then played by a

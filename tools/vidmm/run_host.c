@@ -60,6 +60,7 @@ static bool describe(const struct run_options *run, const struct run_folder *fol
 		return false;
 	a->driver = adapter->driver;
 	a->policy = run->policy;
+	a->device = adapter->device;
 	a->bar_count = adapter->bar_count;
 	memcpy(a->bars, adapter->bars, sizeof(a->bars));
 	a->setting_count = adapter->setting_count;

@@ -78,6 +78,16 @@ static bool take_record(char **given, struct run_options *options)
 	return false;
 }
 
+/* Without --serve the program itself would have to load the device model. */
+static bool take_device(const struct raw *raw)
+{
+	if (!raw->adapter.device || raw->serve)
+		return true;
+	fprintf(stderr, "vidmm run: --device needs --serve\n"
+			"try: vidmm run --help\n");
+	return false;
+}
+
 static bool take_policy_file(const struct raw *raw, struct run_options *options, int *exit_code)
 {
 	if (!raw->serve) {
@@ -136,6 +146,8 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 		 "memory BAR of the device, for softgpu the video memory; repeatable (default: one "
 		 "of 256M)",
 		 "SIZE"},
+		{"device", 0, POPT_ARG_STRING, &raw.adapter.device, 0,
+		 "with --serve: device model instead of memory BARs (docs/devices.md)", "FILE"},
 		{"serve", 0, POPT_ARG_NONE, &raw.serve, 0,
 		 "adapter in a host beside the program (default: in the program's process)", NULL},
 		{"report", 0, POPT_ARG_STRING, &raw.report, 0,
@@ -159,8 +171,8 @@ bool run_options_parse(int argc, const char **argv, struct run_options *options,
 	options->no_namespace = raw.no_namespace;
 	proceed = proceed && take_report(&raw.report, options) &&
 		  take_record(&raw.record, options) && take_policy(&raw, options, exit_code) &&
-		  caps_take_adapter("run", &raw.adapter, &options->adapter) && names_fit(options) &&
-		  take_program(context, argc, argv, options);
+		  take_device(&raw) && caps_take_adapter("run", &raw.adapter, &options->adapter) &&
+		  names_fit(options) && take_program(context, argc, argv, options);
 	caps_free_adapter(&raw.adapter);
 	free(raw.report);
 	free(raw.record);
