@@ -152,6 +152,31 @@ static void pag_22_eviction_transfers_one_copy_and_drops_the_others(void **state
 	link_stop(&w);
 }
 
+/*
+ * After a page-in all copies are equal again, whichever adapter wrote before: the copy of the lead
+ * adapter is transferred out.
+ */
+static void pag_22_a_copy_that_no_adapter_wrote_is_transferred_by_the_lead(void **state)
+{
+	struct client_context other;
+	struct world w;
+
+	start(&w, state);
+	link_context(&w.device, 0, 1, &other);
+	D3DKMT_HANDLE a = link_allocate(&w, LINK_MIRRORED, WORLD_MEMORY);
+	client_write(&w.device, a, BYTES, 0x1000);
+	world_submit_write(&other, a, 16, 0x51);
+	world_run(&w);
+	link_push_out(&w);
+	submit_use(&w, a);
+	scripted_forget(w.m);
+	link_push_out(&w);
+	assert_int_equal(link_moves(&w, 0, false), 1);
+	assert_int_equal(link_moves(&w, 1, false), 0);
+	assert_int_equal(world_word(&w, a, 16), 0x51);
+	link_stop(&w);
+}
+
 static void pag_23_an_instanced_allocation_has_a_backing_store_per_adapter(void **state)
 {
 	struct client_context other;
@@ -755,6 +780,7 @@ int main(void)
 		ON_BOTH(sch_09_each_adapter_of_a_link_has_a_system_context),
 		ON_BOTH(pag_22_page_in_copies_one_backing_store_into_every_copy),
 		ON_BOTH(pag_22_eviction_transfers_one_copy_and_drops_the_others),
+		ON_BOTH(pag_22_a_copy_that_no_adapter_wrote_is_transferred_by_the_lead),
 		ON_BOTH(pag_23_an_instanced_allocation_has_a_backing_store_per_adapter),
 		ON_BOTH(pag_05_pag_22_pag_23_every_copy_is_filled_with_zero_at_first),
 		ON_BOTH(pag_17_pag_22_pag_23_an_aperture_is_mapped_on_each_adapter),

@@ -185,6 +185,38 @@ static void spl_13_a_part_of_the_set_in_the_middle_is_placed_anew(void **state)
 	world_stop(&w);
 }
 
+/*
+ * More uses than the journal of uses has entries, 8192, in another order each time. The victims are
+ * still the least recently used.
+ */
+static void q_300_victims_are_least_recently_used_after_thousands_of_uses(void **state)
+{
+	enum { COUNT = 16, ROUNDS = 520 };
+	D3DKMT_HANDLE a[COUNT];
+	struct world w;
+
+	world_start_lru(&w, state, NULL);
+	w.m->settings.complete_at_once = true;
+	for (uint32_t i = 0; i < COUNT; i++)
+		a[i] = world_allocate(&w, MIB, WORLD_MEMORY);
+	for (uint32_t r = 0; r <= ROUNDS; r++) {
+		for (uint32_t i = 0; i < COUNT; i++)
+			world_use(&w.context, a[(i * 7 + r) % COUNT]);
+		client_submit(&w.context);
+		world_run(&w);
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		for (uint32_t k = i; k < COUNT; k++)
+			assert_int_equal(client_residency(&w.device, a[(k * 7 + ROUNDS) % COUNT]),
+					 IN_MEMORY);
+		world_submit_use(&w.context, world_allocate(&w, MIB, WORLD_MEMORY));
+		world_run(&w);
+		assert_int_not_equal(client_residency(&w.device, a[(i * 7 + ROUNDS) % COUNT]),
+				     IN_MEMORY);
+	}
+	world_stop(&w);
+}
+
 static void spl_13_memory_in_flight_is_waited_for(void **state)
 {
 	struct world w;
@@ -406,6 +438,7 @@ int main(void)
 		ON_BOTH(spl_12_other_queued_packets_complete_after_an_out_of_memory_packet),
 		ON_BOTH(spl_13_idle_allocations_of_other_devices_are_evicted_first),
 		ON_BOTH(spl_13_a_part_of_the_set_in_the_middle_is_placed_anew),
+		ON_BOTH(q_300_victims_are_least_recently_used_after_thousands_of_uses),
 		ON_BOTH(spl_13_memory_in_flight_is_waited_for),
 		ON_BOTH(spl_13_packets_that_do_not_fit_together_run_in_submission_order),
 		ON_BOTH(spl_13_memory_is_compacted_for_a_fragmented_working_set),

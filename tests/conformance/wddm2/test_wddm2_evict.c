@@ -128,6 +128,43 @@ static void pri_10_content_made_resident_again_is_dirty_again(void **state)
 	wddm2_stop(&w);
 }
 
+/*
+ * The report is about the stay in memory before it. Another device takes the memory, and what comes
+ * back counts as dirty.
+ */
+static void pri_10_a_report_ends_when_the_allocation_leaves_its_memory(void **state)
+{
+	struct client_device other;
+	struct client_context others;
+	struct world w;
+
+	world_start(&w, state, at_once);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), second = wddm2_queue(&other);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY),
+		      all = wddm2_allocate(&other, 16 * MIB, WORLD_MEMORY);
+	const D3DKMT_HANDLE twice[] = {a, a};
+	wddm2_make(&w, &w.device, &queue, twice, 2);
+	assert_int_equal(wddm2_evict(&w.device, a, NOT_WRITTEN_TO), S_OK);
+	wddm2_make(&w, &other, &second, &all, 1);
+	world_submit_use(&others, all);
+	wddm2_run(&w);
+	assert_false(wddm2_is_in_memory(&w.device, a));
+	assert_int_equal(wddm2_evict(&other, all, 0), S_OK);
+	world_submit_use(&w.context, a);
+	wddm2_run(&w);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	uint32_t transfers = wddm2_transfers(&w, false);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	while (wddm2_is_in_memory(&w.device, a))
+		vidmm_settle(w.client.host);
+	assert_int_equal(wddm2_transfers(&w, false), transfers + 1);
+	client_context_end(&others);
+	client_close(&other);
+	wddm2_stop(&w);
+}
+
 /* The call returns at once. GPU work queued before finds its memory unchanged. */
 static void res_07_eviction_waits_for_gpu_work_queued_before(void **state)
 {
@@ -309,6 +346,7 @@ int main(void)
 		ON_BOTH(res_06_only_the_flags_of_the_last_evict_apply),
 		ON_BOTH(pri_10_notwrittento_drops_the_segment_copy),
 		ON_BOTH(pri_10_content_made_resident_again_is_dirty_again),
+		ON_BOTH(pri_10_a_report_ends_when_the_allocation_leaves_its_memory),
 		ON_BOTH(res_07_eviction_waits_for_gpu_work_queued_before),
 		ON_BOTH(res_07_eviction_waits_for_work_not_yet_submitted),
 		ON_BOTH(res_07_what_has_left_is_needed_by_different_packets),

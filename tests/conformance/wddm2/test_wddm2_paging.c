@@ -250,6 +250,40 @@ static void pag_32_protected_content_is_discarded_or_paged_encrypted(void **stat
 	}
 }
 
+/*
+ * Other content needs its memory, but what the CPU has locked must not lose its writes. It stays
+ * until the unlock.
+ */
+static void pag_32_locked_protected_content_is_not_discarded(void **state)
+{
+	D3DDDI_MAKERESIDENT args;
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, 64 * KIB, PHYSICAL | HARDWARE_PROTECTED,
+				   WORLD_MEMORY | WORLD_APERTURE),
+		      all = wddm2_allocate(&w.device, 16 * MIB, WORLD_MEMORY);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	world_submit_write(&w.context, a, 4, 0x44);
+	world_run(&w);
+	assert_int_equal(wddm2_evict(&w.device, a, EVICT_ONLY_IF_NECESSARY), S_OK);
+	if (is_shown(&w, a)) {
+		volatile uint32_t *words = client_lock(&w.device, a, 0);
+
+		words[2] = 0x45;
+		(void)wddm2_try_make_one(&w.device, &queue, all, &args);
+		for (uint32_t i = 0; i < 20; i++)
+			vidmm_settle(w.client.host);
+		assert_true(wddm2_is_in_memory(&w.device, a));
+		assert_int_equal(words[1], 0x44);
+		assert_int_equal(words[2], 0x45);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		assert_int_equal(wddm2_transfers(&w, false), 0);
+	}
+	wddm2_stop(&w);
+}
+
 static void evict_unwritten(struct world *w, D3DKMT_HANDLE a, uint32_t transfers)
 {
 	assert_int_equal(wddm2_evict(&w->device, a, NOT_WRITTEN_TO), S_OK);
@@ -300,6 +334,7 @@ int main(void)
 		ON_BOTH(pag_25_the_notified_address_equals_the_patched_one),
 		ON_BOTH(pag_26_without_virtual_addresses_operations_stay_physical),
 		ON_BOTH(pag_32_protected_content_is_discarded_or_paged_encrypted),
+		ON_BOTH(pag_32_locked_protected_content_is_not_discarded),
 		ON_BOTH(pag_32_content_the_gpu_did_not_write_is_retained),
 	};
 

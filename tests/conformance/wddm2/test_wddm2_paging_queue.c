@@ -156,6 +156,39 @@ static void res_04_higher_priorities_are_served_first(void **state)
 	wddm2_stop(&w);
 }
 
+/*
+ * MakeResident is pending because the GPU uses all memory. The allocation is evicted meanwhile, so
+ * the operation completes without placing it.
+ */
+static void res_03_res_06_an_evict_cancels_the_placement_that_is_pending(void **state)
+{
+	D3DDDI_MAKERESIDENT args;
+	struct client_device other;
+	struct client_context others;
+	struct world w;
+
+	world_start(&w, state, wddm2_0);
+	client_open(&w.client, &other);
+	client_context(&other, 0, &others);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), second = wddm2_queue(&other);
+	D3DKMT_HANDLE all = wddm2_allocate(&other, 16 * MIB, WORLD_MEMORY),
+		      a = wddm2_allocate(&w.device, MIB, WORLD_MEMORY);
+	wddm2_make(&w, &other, &second, &all, 1);
+	world_submit_use(&others, all);
+	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), E_PENDING);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	uint32_t fills = wddm2_operations(&w, DXGK_OPERATION_FILL);
+	wddm2_await(&w, &queue, args.PagingFenceValue);
+	wddm2_run(&w);
+	assert_int_equal(wddm2_operations(&w, DXGK_OPERATION_FILL), fills);
+	assert_false(wddm2_is_in_memory(&w.device, a));
+	assert_true(wddm2_is_in_memory(&other, all));
+	w.m->settings.complete_at_once = true;
+	client_context_end(&others);
+	client_close(&other);
+	wddm2_stop(&w);
+}
+
 /* MFN-03 and RES-04: the page that the client reads is not writable. */
 static void res_04_the_fence_is_read_only(void **state)
 {
@@ -392,6 +425,7 @@ int main(void)
 		ON_BOTH(res_03_a_submission_before_the_fence_waits_for_its_memory),
 		ON_BOTH(res_04_only_three_queue_priorities_are_accepted),
 		ON_BOTH(res_04_higher_priorities_are_served_first),
+		ON_BOTH(res_03_res_06_an_evict_cancels_the_placement_that_is_pending),
 		ON_BOTH(res_04_the_fence_is_read_only),
 		ON_BOTH(res_11_destroying_a_queue_waits_for_its_work),
 		ON_BOTH(res_11_destroying_a_device_destroys_its_paging_queues),

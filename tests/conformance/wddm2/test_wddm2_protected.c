@@ -186,7 +186,7 @@ static void alf_26_without_a_protected_range_creation_is_refused(void **state)
 
 /*
  * Two devices need more of the range together than there is: they take turns, and nothing outside
- * of the range is evicted.
+ * of the range is evicted, not even what begins where the range ends.
  */
 static void alf_26_only_allocations_in_the_range_are_evicted_for_it(void **state)
 {
@@ -198,12 +198,12 @@ static void alf_26_only_allocations_in_the_range_are_evicted_for_it(void **state
 	client_open(&w.client, &other);
 	client_context(&other, 0, &others);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device), second = wddm2_queue(&other);
-	D3DKMT_HANDLE below = allocate(&w.device, MIB, 0),
-		      above = allocate(&w.device, MIB, FROM_END),
+	D3DKMT_HANDLE below = allocate(&w.device, START, 0),
+		      above = allocate(&w.device, 16 * MIB - END, FROM_END),
 		      ours = allocate(&w.device, MIB, IN_VPR),
 		      theirs = allocate(&other, MIB, IN_VPR);
-	assert_true(place(&w, &w.device, &queue, below) < START);
-	assert_true(place(&w, &w.device, &queue, above) >= END);
+	assert_int_equal(place(&w, &w.device, &queue, below), 0);
+	assert_int_equal(place(&w, &w.device, &queue, above), END);
 	(void)place(&w, &w.device, &queue, ours);
 	world_submit_write(&w.context, ours, 4, 0x2601);
 	world_run(&w);

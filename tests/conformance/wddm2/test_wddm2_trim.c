@@ -119,6 +119,28 @@ static void res_09_pri_13_a_lowered_budget_requests_a_trim_of_the_excess(void **
 	wddm2_stop(&w);
 }
 
+/* The budget is raised to the usage again before the notification: there is nothing to trim. */
+static void res_09_pri_13_no_trim_if_the_usage_fits_by_the_time_of_the_call(void **state)
+{
+	struct vidmm_process *process;
+	struct driver d;
+	struct world w;
+
+	start(&w, state, &d);
+	process = w.device.process;
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	assert_int_equal(vidmm_device_set_trim(w.device.device, &d, trim), 0);
+	allocate(&d, &queue, 4);
+	assert_int_equal(vidmm_process_set_budget(process, w.client.adapter, 0, 5 * MIB), 0);
+	assert_int_equal(vidmm_process_set_budget(process, w.client.adapter, 0, 8 * MIB), 0);
+	wddm2_run(&w);
+	assert_int_equal(d.calls, 0);
+	set_budget(&d, 7 * MIB);
+	assert_int_equal(d.calls, 1);
+	assert_int_equal(d.bytes[0], MIB);
+	wddm2_stop(&w);
+}
+
 /*
  * A device without a callback, of a process with a device that has one; and budgets lowered by
  * other processes.
@@ -427,6 +449,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(res_09_pri_13_a_lowered_budget_requests_a_trim_of_the_excess),
+		/* threads: the notification may come between the two calls */
+		ON_SIM(res_09_pri_13_no_trim_if_the_usage_fits_by_the_time_of_the_call),
 		ON_BOTH(pri_13_reservations_of_others_lower_a_budget),
 		ON_SIM(pri_14_res_09_periodictrim_and_restart_follow_device_activity), /* time */
 		ON_BOTH(res_09_a_trim_callback_may_destroy_its_device),
