@@ -6,8 +6,8 @@
 
 Without files: the sources of src/memory, src/sched, src/sync and src/serve. --sample draws N of the mutants; the same seed
 draws the same ones. --list only prints them. The changes are made in a copy of the work tree, build/mutate, which has a gcc
-build that is kept for the next run. The tests of the source's folder run first, then those of tests/core and tests/random,
-then all other tests that scripts/changed.py names for its module. The first test that fails, crashes or exceeds its time
+build that is kept for the next run. The tests that are named after the file run first, then those of its folder, then those
+of tests/core and tests/random, then all other tests that scripts/changed.py names for its module. The first test that fails, crashes or exceeds its time
 limit kills the mutant. Survivors are listed; the exit code is 1 if there is one.
 
 tests/mutants/equivalent.tsv has the mutants that are the same program: file, line before, line after, reason. They are not
@@ -346,7 +346,9 @@ class Cover:
         """Lists of tests, the nearest first, each test once."""
         first = FIRST[max((prefix for prefix in FIRST if file.startswith(prefix)), key=len, default='src/memory')]
         rest = self.changed.AFFECTS.get(self.changed.module_of(file), ())
-        stages, seen = [], set()
+        inside = self.inside(first)
+        stages = [sorted((name for name in inside if akin(file, name)), key=inside.index)]
+        seen = set(stages[0])
         for folders in [(folder,) for folder in first] + [SECOND, rest]:
             names = [name for name in dict.fromkeys(self.inside(folders)) if name not in seen]
             seen.update(names)
@@ -354,6 +356,12 @@ class Cover:
         if not seen:
             sys.exit(f'mutate: no test covers {file}')
         return stages
+
+
+def akin(file, test):
+    """Do the names have a word in common, as sched/resets/preempt.c and sched_preempt?"""
+    words = set(os.path.basename(file)[:-len('.c')].split('_'))
+    return bool(words & set(test.split('_')[1:]))
 
 
 # ---- the run ----

@@ -153,6 +153,13 @@ def every_row_of_the_table_is_a_mutant():
 
 
 @test
+def tests_that_are_named_after_the_file_are_akin():
+    assert mutate.akin('src/sched/resets/engine_reset.c', 'sched_reset')
+    assert mutate.akin('src/memory/sets/paging_queue.c', 'wddm2_paging')
+    assert not mutate.akin('src/sched/calls/render.c', 'sched_reset')
+
+
+@test
 def a_test_kills_the_mutants_that_it_can_see(folder):
     results = judge_all(folder)
     # The array has a further element, which is not 0. The last two are in a function without a test.
