@@ -29,7 +29,7 @@ static void watch(void *context, struct scripted_miniport *m, struct scripted_ca
 
 static void wddm3_0(struct scripted_miniport *m)
 {
-	wddm2_0(m);
+	wddm2_1(m); /* with the validation of updates */
 	scripted_set_version(m, DXGKDDI_INTERFACE_VERSION_WDDM3_0);
 	m->settings.table.DxgkDdiSetAllocationBackingStore = scripted_set_backing_store;
 	m->settings.complete_at_once = true;
@@ -209,6 +209,44 @@ static void alf_30_an_offer_does_not_discard_the_shared_store(void **state)
 	wddm2_stop(&w);
 }
 
+/* In a memory segment the GPU would use a copy that the miniport does not see. */
+static void alf_30_pri_15_an_update_keeps_the_shared_store_in_apertures(void **state)
+{
+	static const struct {
+		uint32_t set;
+		HRESULT result;
+	} updates[] = {
+		{WORLD_APERTURE, S_OK},
+		{WORLD_APERTURE | WORLD_MEMORY, E_INVALIDARG},
+		{WORLD_MEMORY, E_INVALIDARG},
+	};
+	struct kmd kmd = {0};
+	char resource = 0;
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	start_enabled(&w, state, &kmd);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	assert_int_equal(try_create(&w, &resource, &a), S_OK);
+	for (uint32_t i = 0; i < sizeof(updates) / sizeof(updates[0]); i++) {
+		D3DDDI_UPDATEALLOCPROPERTY args = {.hPagingQueue = queue.hPagingQueue,
+						   .hAllocation = a,
+						   .SupportedSegmentSet = updates[i].set,
+						   .PropertyMaskValue = 0x2};
+
+		assert_int_equal(w.device.cb->pfnUpdateAllocationPropertyCb(w.device.handle, &args),
+				 updates[i].result);
+		if (updates[i].result != S_OK)
+			world_expect_finding(&w, "PRI-15");
+	}
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	kmd.store[6] = 8;
+	world_submit_use(&w.context, a);
+	world_run(&w);
+	assert_int_equal(world_gpu_word(&w, 24), 8);
+	wddm2_stop(&w);
+}
+
 /*
  * The miniport refuses: nothing is created, and the address is valid until DestroyAllocation
  * returns.
@@ -286,6 +324,7 @@ int main(void)
 		ON_BOTH(alf_30_setallocationbackingstore_is_called_during_creation),
 		ON_BOTH(alf_30_miniport_and_client_see_each_others_writes),
 		ON_BOTH(alf_30_an_offer_does_not_discard_the_shared_store),
+		ON_BOTH(alf_30_pri_15_an_update_keeps_the_shared_store_in_apertures),
 		ON_BOTH(alf_30_a_miniport_that_refuses_fails_the_creation),
 		ON_BOTH(alf_30_creation_fails_if_the_miniport_lacks_the_ddi),
 		ON_BOTH(feature_queries_with_invalid_arguments_are_refused),
