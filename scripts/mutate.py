@@ -346,8 +346,7 @@ class Cover:
         """Lists of tests, the nearest first, each test once."""
         first = FIRST[max((prefix for prefix in FIRST if file.startswith(prefix)), key=len, default='src/memory')]
         rest = self.changed.AFFECTS.get(self.changed.module_of(file), ())
-        inside = self.inside(first)
-        stages = [sorted((name for name in inside if akin(file, name)), key=inside.index)]
+        stages = [[name for name in dict.fromkeys(self.inside([*first, *rest])) if akin(file, name)]]
         seen = set(stages[0])
         for folders in [(folder,) for folder in first] + [SECOND, rest]:
             names = [name for name in dict.fromkeys(self.inside(folders)) if name not in seen]
@@ -413,13 +412,16 @@ def run(root, mutants, jobs):
             before = time.monotonic()
             result = judge_one(judge, stages, COPY, mutant)
             results.append(result)
-            if result is None:
-                survivors.append(mutant)
             seconds = time.monotonic() - before
             print(f'[{number}/{len(mutants)}] {mutant.file}:{mutant.line} {mutant.kind}: '
                   f'{"SURVIVED" if result is None else result} ({seconds:.0f} s)', flush=True)
+            if result is None:
+                survivors.append(mutant)
+                print(show(mutant, read(os.path.join(root, mutant.file))), flush=True)
     except KeyboardInterrupt:
         print('mutate: interrupted')
+    if survivors:
+        print('survived:')
     for mutant in survivors:
         print(show(mutant, read(os.path.join(root, mutant.file))))
     print(summary(results))
