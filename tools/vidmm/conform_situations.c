@@ -274,7 +274,7 @@ enum loss {
 	LOSE_IN_TDR /* the same, and its node times out at once */
 };
 
-/* Lets the GPU finish what it got. (Submissions may wait for a fence, which waiting for idle skips.) */
+/* Lets the GPU finish what it got. Waiting for idle skips submissions that wait for a fence. */
 static void settle(struct conform_stage *stage)
 {
 	for (unsigned i = 0; i < SETTLE_STEPS; i++) {

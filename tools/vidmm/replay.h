@@ -97,9 +97,9 @@ struct replay_options {
 	/*
 	 * The command adapter of a driver that does not know softgpu's commands; NULL: it does.
 	 * With one, or if bars is not NULL, the driver has the BARs of `bars`, or those of
-	 * device_model (NULL: none), and only the values of `settings`, and reports its model itself; vram_bytes is the most that is used of each
-	 * memory segment (Q-405). aperture_bytes, wddm2, ranges, link, no_content and gpu_time do
-	 * not apply.
+	 * device_model (NULL: none), and only the values of `settings`, and reports its model
+	 * itself; vram_bytes is the most that is used of each memory segment (Q-405).
+	 * aperture_bytes, wddm2, ranges, link, no_content and gpu_time do not apply.
 	 */
 	vidmm_commands_describe_fn *commands;
 	const uint64_t *bars;
