@@ -657,6 +657,17 @@ struct vidmm_driver_place {
  */
 VIDMM_API bool vidmm_driver_place(struct vidmm_driver_place *place);
 
+/* The bug check that a miniport has asked for by KeBugCheckEx. It ends the process by SIGABRT. */
+struct vidmm_driver_bug_check {
+	uint32_t code;
+	uint64_t parameters[4];
+};
+/*
+ * Stores the bug check that the calling thread has asked for. False: none. For a handler of SIGABRT;
+ * async-signal-safe. (NT-09)
+ */
+VIDMM_API bool vidmm_driver_bug_check(struct vidmm_driver_bug_check *check);
+
 /* A block of pool of a miniport with VidmmVerifyDriver, for reports about a crash of the driver. */
 struct vidmm_driver_block {
 	char tag[5];

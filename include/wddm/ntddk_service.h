@@ -116,11 +116,13 @@ VOID WddmTraceMessageWide(ULONG Level, const char *Function, const WCHAR *Format
 #endif
 #endif
 
-/* Simulated: reports the bug check to the host, which stops the adapter, and returns. */
-VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
-		  ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4);
+/* Simulated: reports the bug check to the host, and ends the process by SIGABRT. */
+__attribute__((noreturn)) VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1,
+					    ULONG_PTR BugCheckParameter2,
+					    ULONG_PTR BugCheckParameter3,
+					    ULONG_PTR BugCheckParameter4);
 
-static inline VOID KeBugCheck(ULONG BugCheckCode)
+__attribute__((noreturn)) static inline VOID KeBugCheck(ULONG BugCheckCode)
 {
 	KeBugCheckEx(BugCheckCode, 0, 0, 0, 0);
 }

@@ -92,6 +92,14 @@ void vmm_nt_set_violation_hook(struct vmm_nt *nt,
 						 const struct vmm_nt_violation *violation),
 			       void *context);
 
+/* What KeBugCheckEx reported on the calling thread. False: it was not called. Async-signal-safe. */
+struct vmm_nt_bug_check {
+	bool made;
+	uint32_t code;
+	uint64_t parameters[4];
+};
+bool vmm_nt_bug_checked(struct vmm_nt_bug_check *check);
+
 /* ---- verification of drivers ---- */
 
 /*

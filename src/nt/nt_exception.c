@@ -7,8 +7,6 @@
  */
 #include "nt/nt_internal.h"
 
-#include <stdlib.h>
-
 #define KMODE_EXCEPTION_NOT_HANDLED 0x1Eu
 /* Addresses below belong to no memory, so that a NULL pointer to a structure is found. */
 #define LOWEST_USER_ADDRESS         0x10000u
@@ -144,8 +142,6 @@ VOID RtlRaiseException(PEXCEPTION_RECORD ExceptionRecord)
 	KeBugCheckEx(KMODE_EXCEPTION_NOT_HANDLED, (ULONG_PTR)(ULONG)record.ExceptionCode,
 		     (ULONG_PTR)record.ExceptionAddress, record.ExceptionInformation[0],
 		     record.ExceptionInformation[1]);
-	/* The code behind the call is not written to be reached. */
-	abort();
 }
 
 VOID ExRaiseStatus(NTSTATUS Status)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Run-time helpers, asserts and bug checks for drivers. Stateless. */
+/* Run-time helpers, asserts and bug checks for drivers. */
 #include "nt/nt_internal.h"
+
+#include <stdlib.h>
 
 SIZE_T RtlCompareMemory(const VOID *Source1, const VOID *Source2, SIZE_T Length)
 {
@@ -27,17 +29,36 @@ VOID WddmPagedCode(const char *Function)
 			     irql);
 }
 
+/* The bug check that the calling thread has asked for. The process is about to end then. */
+static _Thread_local struct vmm_nt_bug_check bug_check;
+
+bool vmm_nt_bug_checked(struct vmm_nt_bug_check *check)
+{
+	*check = bug_check;
+	return check->made;
+}
+
+/*
+ * The code behind the call is not written to be reached (NT-09). Hooks and subscribers get the
+ * report before the process ends.
+ */
 VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
 		  ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4)
 {
 	struct vmm_nt *nt = vmm_nt_current();
-	uint64_t parameters[4] = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3,
-				  BugCheckParameter4};
+	const uint64_t *parameters = bug_check.parameters;
 
+	bug_check = (struct vmm_nt_bug_check){
+		.made = true,
+		.code = BugCheckCode,
+		.parameters = {BugCheckParameter1, BugCheckParameter2, BugCheckParameter3,
+			       BugCheckParameter4},
+	};
 	nt_violation(nt, "NT-09", "KeBugCheckEx", "0x%x (0x%llx, 0x%llx, 0x%llx, 0x%llx)",
 		     BugCheckCode, (unsigned long long)parameters[0],
 		     (unsigned long long)parameters[1], (unsigned long long)parameters[2],
 		     (unsigned long long)parameters[3]);
 	if (nt->config.bugcheck)
 		nt->config.bugcheck(nt->config.context, BugCheckCode, parameters);
+	abort();
 }

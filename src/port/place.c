@@ -73,6 +73,17 @@ bool vidmm_driver_place(struct vidmm_driver_place *place)
 	return place->routine[0] || place->waits_in;
 }
 
+bool vidmm_driver_bug_check(struct vidmm_driver_bug_check *check)
+{
+	struct vmm_nt_bug_check made;
+	const bool any = vmm_nt_bug_checked(&made);
+
+	check->code = made.code;
+	for (int i = 0; i < 4; i++)
+		check->parameters[i] = made.parameters[i];
+	return any;
+}
+
 bool vidmm_driver_block(const void *address, struct vidmm_driver_block *block)
 {
 	struct vmm_nt_block found;

@@ -45,6 +45,8 @@ enum {
 	HANG_SEGMENTS,
 	CAPS_OVERFLOW, /* writes behind the answer of DRIVERCAPS */
 	SEGMENT_OVERFLOW,
+	BUG_CHECK,      /* in DxgkDdiStartDevice */
+	FENCE_AT_START, /* DxgkDdiCreateDevice reports a fence that was never submitted */
 	/* with a client */
 	STATUS_UNDOCUMENTED = 40, /* DxgkDdiCreateAllocation fails with another status */
 	FENCE_TWICE,
@@ -58,6 +60,7 @@ enum {
 	ALLOCATION_LEAK,  /* DxgkDdiCreateAllocation forgets a block */
 	HANG_CREATE_ALLOCATION,
 	HANG_RENDER,
+	BUG_CHECK_RENDER,
 	DMA_OVERFLOW,       /* DxgkDdiRender writes behind the DMA buffer */
 	DMA_EXACT,          /* and fills the buffer to its end, which is correct */
 	PATCH_DMA_OVERFLOW, /* DxgkDdiPatch writes behind the DMA buffer */
@@ -238,6 +241,11 @@ static void take_in_both_orders(void)
 	take_both(&b, &a);
 }
 
+static void check_bug(void)
+{
+	KeBugCheckEx(0xBADC0DE, 1, 2, 3, 4);
+}
+
 /* ---- the faults of DxgkDdiStartDevice ---- */
 
 static void plant(void)
@@ -281,6 +289,9 @@ static void plant(void)
 		break;
 	case LOCK_ORDER:
 		take_in_both_orders();
+		break;
+	case BUG_CHECK:
+		check_bug();
 		break;
 	case HANG_START_DEVICE:
 		wait_for_ever();
@@ -370,6 +381,8 @@ static NTSTATUS APIENTRY planted_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_
 
 	if (fault == HANG_RENDER)
 		wait_for_ever();
+	if (fault == BUG_CHECK_RENDER)
+		check_bug();
 	if (fault == PRIVATE_OVERFLOW)
 		*private_end = 1;
 	if (fault == PATCH_OVERFLOW)
@@ -415,6 +428,13 @@ static void report_fence(struct adapter *a, UINT fence)
 	r.data.InterruptType = DXGK_INTERRUPT_DMA_COMPLETED;
 	r.data.DmaCompleted.SubmissionFenceId = fence;
 	(void)!a->dxgk.DxgkCbSynchronizeExecution(a->dxgk.DeviceHandle, interrupt, &r, 0, &result);
+}
+
+static NTSTATUS APIENTRY planted_device(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATEDEVICE args)
+{
+	if (fault == FENCE_AT_START)
+		report_fence(handle, 7);
+	return create_device(handle, args);
 }
 
 static UINT preemptions;
@@ -464,6 +484,7 @@ static NTSTATUS register_table(PDRIVER_OBJECT driver, PUNICODE_STRING registry_p
 	table->DxgkDdiStartDevice = planted_start;
 	table->DxgkDdiStopDevice = planted_stop;
 	table->DxgkDdiQueryAdapterInfo = planted_query;
+	table->DxgkDdiCreateDevice = planted_device;
 	table->DxgkDdiCreateAllocation = planted_create;
 	table->DxgkDdiRender = planted_render;
 	table->DxgkDdiPatch = planted_patch;

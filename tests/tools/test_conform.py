@@ -120,6 +120,14 @@ def q_407_a_crash_breaks_a_situation_and_the_next_one_runs():
 
 
 @test
+def nt_09_a_bug_check_breaks_a_situation_with_its_code():
+    found = planted(FAULT['BUG_CHECK_RENDER'], 1)
+    assert {'start', 'capabilities'} <= outcomes(found, 'ok'), found
+    detail = found['paging']['detail']
+    assert 'Q-407' in detail and 'NT-09: KeBugCheckEx at IRQL 0: 0xbadc0de (0x1, 0x2, 0x3, 0x4)' in detail, detail
+
+
+@test
 def q_440_a_driver_that_loops_breaks_a_situation_when_the_limit_is_over():
     with open(VIDMM, 'rb') as program:
         if b'__tsan_init' in program.read():

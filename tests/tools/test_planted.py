@@ -220,6 +220,25 @@ def q_440_a_hang_in_each_query_names_its_type():
     assert asked == [1, 11, 15], asked  # DRIVERCAPS, PHYSICALADAPTERCAPS, QUERYSEGMENT4
 
 
+@test
+def nt_09_a_bug_check_ends_the_program_with_its_code():
+    check = 'bug check 0xbadc0de (0x1, 0x2, 0x3, 0x4) (NT-09)'
+    for back_end in BACK_ENDS:
+        done = caps('BUG_CHECK', '--backend', back_end)
+        assert done.returncode == -signal.SIGABRT and done.stdout == '', (done.returncode, done.stdout, done.stderr)
+        assert f'vidmm: the driver crashed in DxgkDdiStartDevice: {check}\n' in done.stderr, done.stderr
+        done = replay('BUG_CHECK_RENDER', '--backend', back_end)
+        assert done.returncode == -signal.SIGABRT, (done.returncode, done.stdout, done.stderr)
+        assert f'vidmm: the driver crashed in DxgkDdiRender: {check}\n' in done.stderr, done.stderr
+    if shutil.which('addr2line'):
+        assert re.search(r'vidmm: called by check_bug at .*planted_driver.c:[0-9]+', done.stderr), done.stderr
+
+
+@test
+def sub_12_a_fence_at_the_start_is_fatal():
+    expect(caps('FENCE_AT_START'), ('SUB-12', None), 'bug check 0x119')
+
+
 # ---- with a client ----
 
 @test

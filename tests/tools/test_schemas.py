@@ -19,6 +19,7 @@ except ImportError:
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 import tap_tests
+from planted import FAULT
 from tap_tests import main
 from vidmm_program import Host
 
@@ -146,6 +147,7 @@ def caps_documents():
     # Modes 6 and 12 of the driver wait forever and crash.
     found += [document(*scripted, f'Break={how}', codes=(0, 1)) for how in range(14) if how not in (6, 12)]
     found.append(document('caps', '--json', '--driver', DRIVER['odd_driver'], codes=(1,)))
+    found.append(document('caps', '--json', '--driver', DRIVER['planted_driver'], '--set', f'Fault={FAULT["FENCE_AT_START"]}', codes=(1,)))
     found.append(document('caps', '--json', '--device', DRIVER['copier'], '--driver', DRIVER['copier_kmd']))
     return found
 

@@ -72,6 +72,10 @@ static void add_last_call(const struct conform_options *options, struct conform_
 {
 	size_t length = strlen(outcome->detail);
 
+	if (options->shared->bug_check[0])
+		snprintf(outcome->detail + length, sizeof(outcome->detail) - length, "; %.120s",
+			 options->shared->bug_check);
+	length = strlen(outcome->detail);
 	if (options->shared->last_call[0])
 		snprintf(outcome->detail + length, sizeof(outcome->detail) - length,
 			 "; the last call that returned: %.150s", options->shared->last_call);

@@ -63,6 +63,7 @@ struct conform_options {
 #define CONFORM_LAST_CALL_BYTES 200u
 struct conform_shared {
 	char last_call[CONFORM_LAST_CALL_BYTES]; /* of the driver that returned */
+	char bug_check[CONFORM_LAST_CALL_BYTES]; /* NT-09: the finding */
 	int write_error;                         /* errno, if the outcome could not be written */
 	struct conform_known known;              /* written by the situation "start" */
 };

@@ -52,6 +52,9 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 	struct conform_stage *stage = context;
 
 	pthread_mutex_lock(&stage->lock);
+	if (event->type == VIDMM_EVENT_FINDING && text && strncmp(text, "NT-09:", 6) == 0)
+		snprintf(stage->conform->shared->bug_check,
+			 sizeof(stage->conform->shared->bug_check), "%s", text);
 	if (event->type == VIDMM_EVENT_DDI) {
 		vidmm_event_format(event, text, stage->conform->shared->last_call,
 				   CONFORM_LAST_CALL_BYTES);

@@ -101,6 +101,23 @@ static const char *signal_name(int number)
 	}
 }
 
+/* NT-09 */
+static bool add_bug_check(struct text *text)
+{
+	struct vidmm_driver_bug_check check;
+
+	if (!vidmm_driver_bug_check(&check))
+		return false;
+	add(text, "bug check 0x");
+	add_number(text, check.code, 16);
+	for (unsigned i = 0; i < 4; i++) {
+		add(text, i ? ", 0x" : " (0x");
+		add_number(text, check.parameters[i], 16);
+	}
+	add(text, ") (NT-09)\n");
+	return true;
+}
+
 static void write_what(int number, const siginfo_t *info)
 {
 	struct vidmm_driver_place place;
@@ -112,6 +129,10 @@ static void write_what(int number, const siginfo_t *info)
 	add(&text, inside ? "vidmm: the driver crashed in " : "vidmm: the program crashed, in ");
 	add(&text, routine);
 	add(&text, ": ");
+	if (add_bug_check(&text)) {
+		write_out(&text);
+		return;
+	}
 	add(&text, signal_name(number));
 	if (number != SIGABRT) {
 		add(&text, " at address 0x");

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Interlocked operations, lists, run-time helpers, registry, debug output, bug checks. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "nt_world.h"
+#include "unit/aborts.h"
 
 #define KEY "\\Registry\\Machine\\System\\CurrentControlSet\\Control\\Video\\0000"
 
@@ -365,7 +370,7 @@ static void debug_output_accepts_kernel_format_strings(void **state)
 	assert_string_equal(world->printed, "9");
 }
 
-static void asserts_and_bug_checks_are_reported_and_return(void **state)
+static void nt_10_a_failed_assert_is_reported_and_returns(void **state)
 {
 	struct world *world = *state;
 
@@ -373,10 +378,47 @@ static void asserts_and_bug_checks_are_reported_and_return(void **state)
 	assert_int_equal(atomic_load(&world->violations), 0);
 	NT_ASSERT(1 + 1 == 3);
 	expect_violation(world, "NT-10", "ASSERT", "1 + 1 == 3");
+}
+
+static struct world *checked_world;
+
+/* Ends the process with 7 if the hooks and the thread know the bug check. */
+static void on_abort(int number)
+{
+	const struct world *world = checked_world;
+	struct vmm_nt_bug_check check;
+
+	_exit(number == SIGABRT && vmm_nt_bug_checked(&check) && check.code == 0x10E &&
+			      check.parameters[0] == 1 && check.parameters[3] == 4 &&
+			      world->bugcheck == 0x10E && world->bugcheck_parameter[3] == 4 &&
+			      strcmp(world->rule, "NT-09") == 0 &&
+			      strcmp(world->service, "KeBugCheckEx") == 0 &&
+			      strstr(world->text, "0x10e (0x1, 0x2, 0x3, 0x4)")
+		      ? 7
+		      : 8);
+}
+
+static void bug_check(void *argument)
+{
+	(void)argument;
 	KeBugCheckEx(0x10E, 1, 2, 3, 4);
-	expect_violation(world, "NT-09", "KeBugCheckEx", "0x10e (0x1, 0x2, 0x3, 0x4)");
-	assert_int_equal(world->bugcheck, 0x10E);
-	assert_int_equal(world->bugcheck_parameter[3], 4);
+}
+
+static void nt_09_a_bug_check_is_reported_and_ends_the_process(void **state)
+{
+	struct vmm_nt_bug_check check;
+	int status;
+
+	checked_world = *state;
+	assert_true(aborts(bug_check, NULL));
+	pid_t child = fork();
+	if (child == 0) {
+		signal(SIGABRT, on_abort);
+		bug_check(NULL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_false(vmm_nt_bug_checked(&check));
 }
 
 static void kernel_creation_fails_cleanly_without_memory(void **state)
@@ -414,7 +456,8 @@ int main(void)
 		BOTH(registry_queries_fill_direct_buffers),
 		BOTH(registry_texts_without_a_terminator_end_with_the_value),
 		BOTH(debug_output_accepts_kernel_format_strings),
-		BOTH(asserts_and_bug_checks_are_reported_and_return),
+		BOTH(nt_10_a_failed_assert_is_reported_and_returns),
+		BOTH(nt_09_a_bug_check_is_reported_and_ends_the_process),
 		BOTH(kernel_creation_fails_cleanly_without_memory),
 	};
 
