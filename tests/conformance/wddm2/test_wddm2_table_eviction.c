@@ -64,6 +64,18 @@ static bool flushed_all(const struct pair *p, uint32_t from)
 	return false;
 }
 
+static uint32_t flushes(const struct pair *p, uint32_t from)
+{
+	const struct scripted_miniport *m = p->s.v.w.m;
+	const struct scripted_call *call;
+	uint32_t count = 0;
+
+	for (; (call = scripted_nth(m, VIDMM_DDI_BUILD_PAGING_BUFFER, from)) != NULL; from++)
+		count += call->in.paging.Operation == DXGK_OPERATION_FLUSH_TLB &&
+			 call->in.paging.FlushTlb.hProcess == p->s.v.process;
+	return count;
+}
+
 /* Updates of tables of the first process since that operation: all, or only initial ones. */
 static uint32_t updates(const struct pair *p, uint32_t from, bool initial)
 {
@@ -123,6 +135,33 @@ static void va_22_tables_of_an_idle_process_return_before_its_next_packet(void *
 	return_before_the_next_packet(state, va_memory);
 	return_before_the_next_packet(state, va_two_levels);
 	return_before_the_next_packet(state, va_virtual);
+}
+
+static void without_invalid_entries(struct scripted_miniport *m)
+{
+	va_memory(m);
+	m->settings.mmu.caps.InvalidTlbEntriesNotCached = 1;
+}
+
+/* The entries were invalid while the tables were away, so the GPU cannot have cached them. */
+static void va_13_va_22_returning_tables_need_no_flush_if_invalid_entries_are_not_cached(
+	void **state)
+{
+	static world_setup *const setups[] = {va_memory, without_invalid_entries};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pair p;
+
+		begin(&p, state, setups[i]);
+		store(&p, p.s.target_at + 64, 0x1111);
+		list_large(&p);
+		uint32_t from = operations(&p);
+		store(&p, p.s.target_at + 128, 0x2222);
+		assert_true(updates(&p, from, true) > 0);
+		assert_int_equal(flushes(&p, from) == 0, i);
+		assert_int_equal(va_word(&p.s.v, p.s.target_at + 64), 0x1111);
+		finish(&p);
+	}
 }
 
 /* Both processes run in turn; each time the other's tables and allocations leave. */
@@ -309,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(va_22_tables_of_an_idle_process_return_before_its_next_packet),
+		ON_BOTH(va_13_va_22_returning_tables_need_no_flush_if_invalid_entries_are_not_cached),
 		ON_BOTH(va_22_processes_take_turns),
 		ON_SIM(va_22_addresses_change_while_the_tables_are_evicted),
 		ON_BOTH(va_22_new_addresses_bring_evicted_tables_back),
