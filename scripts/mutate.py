@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Makes one small wrong change at a time in a C source, and asks whether a test fails (mutation testing).
 
-    mutate.py [--sample N] [--seed S] [--jobs N] [--list] [FILE.c[:LINE]...]
+    mutate.py [--sample N] [--seed S] [--jobs N] [--list] [FILE.c[:LINE]|FOLDER...]
 
 Without files: the sources of src/memory, src/sched, src/sync and src/serve. --sample draws N of the mutants; the same seed
 draws the same ones. --list only prints them. The changes are made in a copy of the work tree, build/mutate, which has a gcc
@@ -182,22 +182,24 @@ def equivalent(root):
 
 
 def collect(root, wanted):
-    """All mutants of the files, without those that are the same program."""
+    """The mutants of the files: FILE, FILE:LINE or a folder. Those that are the same program are None."""
     same, found = equivalent(root), []
     for item in wanted:
-        file, _, line = item.partition(':')
-        text = read(os.path.join(root, file))
-        found += [mutant for mutant in mutants_of(file, text) if (not line or mutant.line == int(line)) and
-                  (file, *lines_of(text, mutant)) not in same]
+        name, _, line = item.partition(':')
+        for file in sorted(c_files(root, [name])) if os.path.isdir(os.path.join(root, name)) else [name]:
+            text = read(os.path.join(root, file))
+            found += [None if (file, *lines_of(text, mutant)) in same else mutant
+                      for mutant in mutants_of(file, text) if not line or mutant.line == int(line)]
     return found
 
 
 def draw(mutants, count, seed):
-    """The order is that of the files, so that a source is compiled again as rarely as possible."""
-    if count is None or count >= len(mutants):
-        return mutants
-    chosen = random.Random(seed).sample(range(len(mutants)), count)
-    return [mutants[i] for i in sorted(chosen)]
+    """A new row of equivalent.tsv takes one mutant out of a draw and changes no other. The result is in the order of files."""
+    order = list(range(len(mutants)))
+    if count is not None:
+        random.Random(seed).shuffle(order)
+    chosen = [number for number in order if mutants[number]][:count]
+    return [mutants[number] for number in sorted(chosen)]
 
 
 # ---- the copy and its build ----
@@ -290,8 +292,13 @@ class Judge:
                 failed.append(name)
                 stop.set()
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            for result in [pool.submit(one, name) for name in names]:
-                result.result()
+            results = [pool.submit(one, name) for name in names]
+            try:
+                for result in results:
+                    result.result()
+            except KeyboardInterrupt:
+                stop.set()
+                raise
         return failed[0] if failed else None
 
     def measure(self, names):
@@ -405,6 +412,8 @@ def run(root, mutants, jobs):
     build = Build(COPY)
     judge, cover, results, survivors = Judge(build, jobs), Cover(build), [], []
     print(f'mutate: {len(mutants)} mutants; first the tests run without a change', flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         for number, mutant in enumerate(mutants, 1):
             stages = cover.stages(mutant.file)
@@ -429,19 +438,21 @@ def run(root, mutants, jobs):
     return 1 if survivors else 0
 
 
-def all_files(root):
-    return [path for path in sources(root) if path.startswith(tuple(folder + '/' for folder in FOLDERS)) and path.endswith('.c')]
+def c_files(root, folders):
+    prefixes = tuple(folder.rstrip('/') + '/' for folder in folders)
+    return [path for path in sources(root) if path.startswith(prefixes) and path.endswith('.c')]
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog='mutate', description='make wrong changes, and ask whether a test fails')
-    parser.add_argument('files', nargs='*', metavar='FILE[:LINE]', help='sources (default: all of %s)' % ', '.join(FOLDERS))
+    parser.add_argument('files', nargs='*', metavar='FILE[:LINE]',
+                        help='sources or folders (default: %s)' % ', '.join(FOLDERS))
     parser.add_argument('--sample', type=int, metavar='N', help='number of mutants drawn (default: all)')
     parser.add_argument('--seed', type=int, default=1, metavar='S', help='random seed of the draw (default 1)')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), metavar='N', help='tests at a time (default: CPUs)')
     parser.add_argument('--list', action='store_true', help='print the mutants only')
     options = parser.parse_args(arguments)
-    mutants = draw(collect(ROOT, options.files or sorted(all_files(ROOT))), options.sample, options.seed)
+    mutants = draw(collect(ROOT, options.files or FOLDERS), options.sample, options.seed)
     if not options.list:
         return run(ROOT, mutants, options.jobs)
     for mutant in mutants:

@@ -129,6 +129,8 @@ def the_same_seed_draws_the_same_mutants():
     assert len(mutants) > 20
     assert mutate.draw(mutants, 9, 5) == mutate.draw(mutants, 9, 5) != mutate.draw(mutants, 9, 6)
     assert mutate.draw(mutants, None, 5) == mutants
+    assert [mutant.file for mutant in mutate.draw(mutate.collect(ROOT, ['src/sync']), 5, 1)] == \
+        sorted(mutant.file for mutant in mutate.draw(mutate.collect(ROOT, ['src/sync']), 5, 1))
     line = mutants[3].line
     assert {mutant.line for mutant in mutate.collect(ROOT, [f'src/sync/signal.c:{line}'])} == {line}
 
@@ -138,8 +140,16 @@ def a_mutant_that_is_the_same_program_is_not_drawn(folder):
     write(folder, 'total.c', SOURCE)
     os.makedirs(os.path.join(folder, 'tests/mutants'))
     write(folder, mutate.EQUIVALENT, '# a comment\ntotal.c\tif (!text)\tif (!(!text))\tthe reason\n')
-    assert [(mutant.line, mutant.kind) for mutant in mutate.collect(folder, ['total.c'])] == \
-        [(line, kind) for line, kind, _ in CHANGES if kind != 'negate']
+    mutants = mutate.collect(folder, ['total.c'])
+    expected = [(line, kind) for line, kind, _ in CHANGES if kind != 'negate']
+    assert [(mutant.line, mutant.kind) for mutant in mutate.draw(mutants, None, 1)] == expected
+    # The rest of the draw stays, and another mutant takes the place.
+    without = mutate.mutants_of('total.c', SOURCE)
+    for count in range(1, len(expected)):
+        same, more = ({mutant for mutant in mutate.draw(without, number, 7) if mutant.kind != 'negate'}
+                      for number in (count, count + 1))
+        drawn = set(mutate.draw(mutants, count, 7))
+        assert len(drawn) == count and drawn in (same, more), (count, drawn)
 
 
 @test
