@@ -293,6 +293,7 @@ struct vmm_os_memory {
 	char *base; /* permanent read-write mapping of the whole object ("kernel address") */
 	uint64_t size_bytes; /* page multiple */
 	int fd;
+	uint64_t at; /* where it begins in the file */
 };
 vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
 				struct vmm_os_memory *memory) VMM_MUST_CHECK;
@@ -304,6 +305,19 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
  */
 vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 			      struct vmm_os_memory *memory) VMM_MUST_CHECK;
+/*
+ * A pool is a file whose parts are memory objects, so all of them together need one descriptor. It
+ * costs no memory by itself. *size_bytes: its size wanted, and then its size; it is smaller if this
+ * process may not have files as large. Closed with vmm_os_descriptor_close, after its objects.
+ */
+vmm_status vmm_os_pool_create(const char *name, uint64_t *size_bytes, int *pool) VMM_MUST_CHECK;
+/*
+ * Makes the part of the pool from `at` on a memory object, which reads as zero. No other object is
+ * there.
+ */
+vmm_status vmm_os_memory_create_in(struct vmm_os *os, const char *name, int pool, uint64_t at,
+				   uint64_t size_bytes,
+				   struct vmm_os_memory *memory) VMM_MUST_CHECK;
 /*
  * Like vmm_os_memory_open, for a descriptor from an untrusted process. Returns
  * VMM_INVALID_PARAMETER also unless it is a memfd sealed against shrinking, so that accesses of
@@ -407,45 +421,52 @@ uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer);
 /*
  * ---- client objects: ranges of a memory object that one out-of-process client alone may map ----
  *
- * A client object is a separate memory object for one owner. It is mapped over a range of another
- * memory object's permanent mapping. Accesses by that address, or by what was derived from it
- * (MDLs, bus addresses), reach the client object. It is sealed against changes of its size. Its
- * owner may store there at any time while it is mapped over the range. After its removal a client
- * that still maps it has memory that no other process uses.
+ * A client object is a separate memory object for one owner. Ranges of it are mapped over the same
+ * ranges of another memory object's permanent mapping. Accesses by that address, or by what was
+ * derived from it (MDLs, bus addresses), reach the client object. It is sealed against changes of
+ * its size. Its owner may store there at any time, whether or not it covers the range. What it does
+ * not cover is memory that no other process uses.
  *
- * An unused client object stays mapped for its owner, so that nothing has to be zeroed when the
- * owner uses the range again. One that is displaced by another owner's is retained as a spare if
- * content does not matter there (vmm_os_client_object_cover with `fresh` NULL). All spares of a
- * memory object have at most as many pages as the object itself.
+ * An owner has one client object for each memory object, so what it places there needs no further
+ * descriptor. An unused range stays covered for its owner, so that nothing has to be zeroed when
+ * the owner uses it again. If another owner covers it meanwhile, the pages below are retained if
+ * content does not matter there (vmm_os_client_object_cover with `fresh` NULL). At most as many
+ * pages are retained as the memory object has.
  *
  * The caller ensures that the range is not in use while an object is mapped over it or removed. The
  * caller serializes all these functions, and maps for viewers, of one memory object.
  */
 /*
- * Maps client objects of that owner over the whole range and counts it as used. Objects of that
- * owner that are there already stay, with their content; the rest is new and reads as zero.
- * `fresh`: set if all of it is new. NULL: the rest may also be a spare of that owner, with its old
- * content. Returns VMM_NO_MEMORY also when descriptors or mappings have run out.
+ * Makes that owner's client object, if there is none. After that a cover for that owner needs no
+ * descriptor. VMM_NO_MEMORY: no memory or no descriptor.
+ */
+vmm_status vmm_os_client_object_prepare(const struct vmm_os_memory *memory,
+					uint64_t owner) VMM_MUST_CHECK;
+/*
+ * Covers the whole range with that owner's client object and counts it as used. Parts that the
+ * object covers already keep their content; the rest reads as zero. `fresh`: set if all of it is
+ * new. NULL: the rest may also have what that owner had there before. Returns VMM_NO_MEMORY also
+ * when descriptors or mappings have run out.
  */
 vmm_status vmm_os_client_object_cover(const struct vmm_os_memory *memory, uint64_t offset,
 				      uint64_t length, uint64_t owner, bool *fresh) VMM_MUST_CHECK;
 /*
  * Like vmm_os_client_object_cover, but keeps the present content of the range: it is copied into
- * the new objects, and the pages under them are discarded. No client object of another owner is in
+ * the client object, and the pages under it are discarded. No client object of another owner is in
  * the range, and no thread writes to it meanwhile.
  */
 vmm_status vmm_os_client_object_cover_with_content(const struct vmm_os_memory *memory,
 						   uint64_t offset, uint64_t length,
 						   uint64_t owner) VMM_MUST_CHECK;
 /*
- * Counts the range as no longer used. With `may_remove`, removes objects there that have become
+ * Counts the range as no longer used. With `may_remove`, uncovers parts of it that have become
  * unused and are surplus (vmm_os_client_object_is_surplus).
  */
 void vmm_os_client_object_release(const struct vmm_os_memory *memory, uint64_t offset,
 				  uint64_t length, bool may_remove);
 /*
- * Returns whether an object in the range is surplus: its owner has gone, or there are too many
- * client objects over the memory object. Removing it may uncover more than the range.
+ * Returns whether a part of the range is surplus: its owner has gone, or too many ranges of the
+ * memory object are covered.
  */
 bool vmm_os_client_object_is_surplus(const struct vmm_os_memory *memory, uint64_t offset,
 				     uint64_t length);
@@ -462,10 +483,13 @@ bool vmm_os_client_object_is_owned_by(const struct vmm_os_memory *memory, uint64
  */
 uint64_t vmm_os_client_object_owner_run(const struct vmm_os_memory *memory, uint64_t offset,
 					uint64_t length, uint64_t owner, bool *is);
-/* Removes all client objects of the range: the memory object's own pages are visible again. */
-void vmm_os_client_object_uncover(const struct vmm_os_memory *memory, uint64_t offset,
-				  uint64_t length);
-/* Ends an owner. Its unused objects are removed now, the others when they are no longer used. */
+/*
+ * Uncovers the range: the memory object's own pages are visible again. VMM_NO_MEMORY: the kernel
+ * has no memory for the change of mappings, and parts of the range are covered as before.
+ */
+vmm_status vmm_os_client_object_uncover(const struct vmm_os_memory *memory, uint64_t offset,
+					uint64_t length) VMM_MUST_CHECK;
+/* Ends an owner. Its unused ranges are uncovered now, the others when they are no longer used. */
 void vmm_os_client_object_end_owner(const struct vmm_os_memory *memory, uint64_t owner);
 
 /*

@@ -5,37 +5,36 @@
  * records which object covers which page; it is allocated with the first client object of a memory
  * object.
  *
- * Each client object costs a descriptor and, where it is mapped, up to two more mappings. An unused
- * object stays mapped: if its owner uses the range again, that costs nothing. An object that was
- * displaced by another becomes a spare. Its owner may get it at another range, which costs one
- * mapping. A new object instead costs the kernel the allocation and zeroing of every page.
+ * An owner has one client object for a memory object. It is as large as the memory object, and each
+ * page of it covers the page at the same offset only. So an owner costs one descriptor, whatever it
+ * places where, and neighboring ranges of one owner are one mapping. Only pages that were used have
+ * memory.
+ *
+ * A page that an owner no longer uses stays covered: if the owner uses it again, that costs
+ * nothing. A page that was covered by another owner's meanwhile is stale. It keeps its memory, which
+ * saves the kernel the allocation and zeroing of a page, until there are too many such pages.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Maximum number of client objects over one memory object; above it, unused ones are removed. */
-#define MAPPED_MAX 1024u
-/* Maximum number of spares; they have at most as many pages as the memory object. */
-#define SPARE_MAX  512u
+/* Maximum number of covered ranges of a memory object; above it, unused ones are uncovered. */
+#define RANGES_MAX 1024u
 
-/*
- * Content of newly mapped objects: zeros, whatever the owner's spare has, or a copy of the range.
- */
+/* Content of newly covered pages: zeros, whatever the stale pages have, or a copy of the range. */
 enum content { ZEROED, ANY, COPIED };
 
 struct vmm_os_client_object {
-	struct vmm_list link; /* in the record's client_objects or spares */
+	struct vmm_list link; /* in the record's client_objects */
 	uint64_t owner;       /* 0: the owner has gone */
-	uint64_t size;        /* in pages */
-	uint64_t first;       /* first page of the memory object that it was mapped over */
-	uint64_t end;         /* end of the range that it was mapped over, exclusive */
-	uint64_t pages;       /* pages that it still covers */
-	uint64_t used;        /* pages in use: covered and not released */
+	uint64_t covered;     /* pages that it covers */
+	uint64_t stale;       /* pages that it no longer covers and that may have memory */
 	int fd;
+	uint8_t touched[]; /* a bit for each page that may have memory */
 };
 
 uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer)
@@ -49,12 +48,18 @@ uint64_t vmm_os_viewer_owner(struct vmm_os_viewer *viewer)
 	return atomic_compare_exchange_strong(&viewer->owner, &known, number) ? number : known;
 }
 
-static bool make_table(struct vmm_os_memory_record *record)
+static uint64_t pages_of(const struct vmm_os_memory_record *record)
+{
+	return record->size_bytes / VMM_PAGE_SIZE;
+}
+
+static bool make_tables(struct vmm_os_memory_record *record)
 {
 	if (!record->over)
-		record->over =
-			vmm_calloc(record->size_bytes / VMM_PAGE_SIZE, sizeof(*record->over));
-	return record->over;
+		record->over = vmm_calloc(pages_of(record), sizeof(*record->over));
+	if (!record->uses)
+		record->uses = vmm_calloc(pages_of(record), sizeof(*record->uses));
+	return record->over && record->uses;
 }
 
 static uint64_t owner_of(const struct vmm_os_client_object *o)
@@ -84,198 +89,270 @@ static uint64_t end_of_run(const struct vmm_os_memory_record *record, uint64_t p
 	return page;
 }
 
-static void destroy(struct vmm_os_client_object *o)
+/* Returns the page at which the run of pages with the same state of use ends; at most `end`. */
+static uint64_t end_of_use(const struct vmm_os_memory_record *record, uint64_t page, uint64_t end)
 {
+	bool used = record->uses[page];
+
+	while (page < end && (record->uses[page] != 0) == used)
+		page++;
+	return page;
+}
+
+/* ---- pages of an object ---- */
+
+static bool is_touched(const struct vmm_os_client_object *o, uint64_t page)
+{
+	return o->touched[page / 8] >> page % 8 & 1;
+}
+
+/* Gives the memory of pages back, which the object does not cover. Returns false if it cannot. */
+static bool empty(struct vmm_os_memory_record *record, struct vmm_os_client_object *o,
+		  uint64_t page, uint64_t end)
+{
+	uint64_t stale = 0;
+
+	for (uint64_t i = page; i < end; i++)
+		stale += is_touched(o, i);
+	if (!stale)
+		return true;
+	if (fallocate(o->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		      (off_t)(page * VMM_PAGE_SIZE), (off_t)((end - page) * VMM_PAGE_SIZE)))
+		return false;
+	for (uint64_t i = page; i < end; i++)
+		o->touched[i / 8] &= (uint8_t) ~(1u << i % 8);
+	o->stale -= stale;
+	record->stale -= stale;
+	return true;
+}
+
+/* Gives the memory of all pages back that the object does not cover. */
+static void empty_all(struct vmm_os_memory_record *record, struct vmm_os_client_object *o)
+{
+	uint64_t end = pages_of(record), next;
+
+	for (uint64_t page = 0; page < end && o->stale; page = next) {
+		next = end_of_run(record, page, end);
+		if (record->over[page] != o)
+			(void)empty(record, o, page, next);
+	}
+}
+
+/* Limits the stale pages of all owners together to the pages of the memory object. */
+static void limit_stale(struct vmm_os_memory_record *record)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &record->client_objects) {
+		struct vmm_os_client_object *o =
+			vmm_container_of(link, struct vmm_os_client_object, link);
+
+		if (record->stale <= pages_of(record))
+			return;
+		if (o->owner)
+			empty_all(record, o);
+	}
+}
+
+static void destroy(struct vmm_os_memory_record *record, struct vmm_os_client_object *o)
+{
+	record->stale -= o->stale;
+	vmm_list_remove(&o->link);
 	close(o->fd);
 	vmm_free(o);
 }
 
-static void remove_spare(struct vmm_os_memory_record *record, struct vmm_os_client_object *o)
+/* The object covers these pages from now on. */
+static void add_pages(struct vmm_os_memory_record *record, struct vmm_os_client_object *o,
+		      uint64_t page, uint64_t end)
 {
-	vmm_list_remove(&o->link);
-	record->spare_count--;
-	record->spare_pages -= o->size;
+	o->covered += end - page;
+	for (; page < end; page++) {
+		if (is_touched(o, page)) {
+			o->stale--;
+			record->stale--;
+		}
+		o->touched[page / 8] |= (uint8_t)(1u << page % 8);
+	}
 }
 
-static void destroy_spare(struct vmm_os_memory_record *record, struct vmm_os_client_object *o)
+/* The object covers these pages no longer. One whose owner has gone ends with its last page. */
+static void remove_pages(struct vmm_os_memory_record *record, struct vmm_os_client_object *o,
+			 uint64_t page, uint64_t end)
 {
-	remove_spare(record, o);
-	destroy(o);
+	o->covered -= end - page;
+	o->stale += end - page;
+	record->stale += end - page;
+	if (!o->owner && !o->covered)
+		destroy(record, o);
+	else if (o->owner && !record->stale_usable)
+		(void)empty(record, o, page, end);
 }
 
-/* Keeps an object as a spare and destroys the oldest spares beyond the limits. */
-static void keep_spare(struct vmm_os_memory_record *record, struct vmm_os_client_object *o)
+/* The number of places in [page, end] where the cover changes from one page to the next. */
+static uint64_t edges(const struct vmm_os_memory_record *record, uint64_t page, uint64_t end)
 {
-	vmm_list_push_back(&record->spares, &o->link);
-	record->spare_count++;
-	record->spare_pages += o->size;
-	while (record->spare_count > SPARE_MAX ||
-	       record->spare_pages > record->size_bytes / VMM_PAGE_SIZE)
-		destroy_spare(record, vmm_container_of(record->spares.next,
-						       struct vmm_os_client_object, link));
+	uint64_t count = 0;
+
+	for (uint64_t i = page; i <= end; i++)
+		count += (i ? record->over[i - 1] : NULL) !=
+			 (i < pages_of(record) ? record->over[i] : NULL);
+	return count;
+}
+
+/* The mapping of the range has changed: it shows the object, or none. */
+static void note_cover(struct vmm_os_memory_record *record, uint64_t first, uint64_t end,
+		       struct vmm_os_client_object *o)
+{
+	uint64_t next;
+
+	record->edges -= edges(record, first, end);
+	for (uint64_t page = first; page < end; page = next) {
+		struct vmm_os_client_object *before = record->over[page];
+
+		next = end_of_run(record, page, end);
+		for (uint64_t i = page; i < next; i++) {
+			record->over[i] = o;
+			record->uses[i] = 0;
+		}
+		record->covered += o ? next - page : 0;
+		record->covered -= before ? next - page : 0;
+		if (before)
+			remove_pages(record, before, page, next);
+	}
+	record->edges += edges(record, first, end);
+	if (o)
+		add_pages(record, o, first, end);
+	limit_stale(record);
 }
 
 /*
- * Takes the smallest spare that fits and is at most one eighth too large; among equals the newest.
+ * The kernel merges a mapping with its neighbors only if all have the same advice as the whole
+ * memory object.
  */
-static struct vmm_os_client_object *take_spare(struct vmm_os_memory_record *record, uint64_t owner,
-					       uint64_t pages)
+static void advise(const struct vmm_os_memory *memory, char *at, uint64_t length)
 {
-	struct vmm_os_client_object *found = NULL;
-	struct vmm_list *link;
-
-	vmm_list_for_each (link, &record->spares) {
-		struct vmm_os_client_object *o =
-			vmm_container_of(link, struct vmm_os_client_object, link);
-
-		if (o->owner == owner && o->size >= pages && o->size - pages <= pages / 8 &&
-		    (!found || o->size <= found->size))
-			found = o;
-	}
-	if (found)
-		remove_spare(record, found);
-	return found;
-}
-
-/* Uncovers pages of an object; one that covers none becomes a spare or is destroyed. */
-static void remove_pages(struct vmm_os_memory_record *record, struct vmm_os_client_object *o,
-			 uint64_t pages)
-{
-	o->pages -= pages;
-	if (o->pages)
-		return;
-	vmm_list_remove(&o->link);
-	record->client_object_count--;
-	if (o->owner && record->spares_usable)
-		keep_spare(record, o);
-	else
-		destroy(o);
-}
-
-static void uncover(const struct vmm_os_memory *memory, uint64_t page, uint64_t end)
-{
-	struct vmm_os_memory_record *record = memory->record;
-	uint64_t offset = page * VMM_PAGE_SIZE, length = (end - page) * VMM_PAGE_SIZE;
-	/*
-	 * This mapping merges with its neighbors, so it needs no further one. It fails only if the
-	 * kernel lacks memory for its own records, and then no other action is possible.
-	 */
-	char *at = vmm_os_map_over(memory->base + offset, length, memory->fd, offset, 0);
-
-	vmm_assert(at);
-	/*
-	 * Same advice as for the whole object, or the kernel would not merge the mapping with its
-	 * neighbors.
-	 */
 	if (memory->size_bytes >= VMM_OS_HUGE_PAGE)
 		(void)madvise(at, length, MADV_HUGEPAGE);
-	while (page < end) {
-		struct vmm_os_client_object *o = record->over[page];
-		uint64_t next = end_of_run(record, page, end);
-
-		for (uint64_t i = page; i < next; i++)
-			record->over[i] = NULL;
-		remove_pages(record, o, next - page);
-		page = next;
-	}
 }
 
-void vmm_os_client_object_uncover(const struct vmm_os_memory *memory, uint64_t offset,
-				  uint64_t length)
+static bool uncover(const struct vmm_os_memory *memory, uint64_t page, uint64_t end)
+{
+	uint64_t offset = page * VMM_PAGE_SIZE, length = (end - page) * VMM_PAGE_SIZE;
+	char *at =
+		vmm_os_map_over(memory->base + offset, length, memory->fd, memory->at + offset, 0);
+
+	if (!at)
+		return false;
+	advise(memory, at, length);
+	note_cover(memory->record, page, end, NULL);
+	return true;
+}
+
+vmm_status vmm_os_client_object_uncover(const struct vmm_os_memory *memory, uint64_t offset,
+					uint64_t length)
 {
 	const struct vmm_os_memory_record *record = memory->record;
 	uint64_t page = offset / VMM_PAGE_SIZE, end = page + length / VMM_PAGE_SIZE;
 
-	if (!record->client_object_count)
-		return;
+	if (!record->covered)
+		return VMM_OK;
 	while (page < end) {
 		uint64_t next = page;
 
 		while (next < end && record->over[next])
 			next++;
-		if (next > page)
-			uncover(memory, page, next);
+		if (next > page && !uncover(memory, page, next))
+			return VMM_NO_MEMORY;
 		page = next + 1;
 	}
+	return VMM_OK;
 }
 
-/* Copies the range's present content into the object. */
-static bool copy_content(const struct vmm_os_memory *memory, const struct vmm_os_client_object *o,
-			 uint64_t length)
-{
-	const char *from = memory->base + o->first * VMM_PAGE_SIZE;
-	ssize_t part;
+/* ---- covering ---- */
 
-	for (uint64_t done = 0; done < length; done += (uint64_t)part) {
-		part = pwrite(o->fd, from + done, length - done, (off_t)done);
-		if (part <= 0)
-			return false;
+static struct vmm_os_client_object *find(const struct vmm_os_memory_record *record, uint64_t owner)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &record->client_objects) {
+		struct vmm_os_client_object *o =
+			vmm_container_of(link, struct vmm_os_client_object, link);
+
+		if (o->owner == owner)
+			return o;
 	}
-	return true;
+	return NULL;
 }
 
-static bool cover(const struct vmm_os_memory *memory, struct vmm_os_client_object *o, uint32_t how)
+static struct vmm_os_client_object *create(struct vmm_os_memory_record *record, uint64_t owner)
 {
-	struct vmm_os_memory_record *record = memory->record;
-	uint64_t length = o->pages * VMM_PAGE_SIZE, page = o->first;
-
-	if (!vmm_os_map_over(memory->base + o->first * VMM_PAGE_SIZE, length, o->fd, 0, how))
-		return false;
-	while (page < o->end) {
-		struct vmm_os_client_object *before = record->over[page];
-		uint64_t next = end_of_run(record, page, o->end);
-
-		for (uint64_t i = page; i < next; i++)
-			record->over[i] = o;
-		if (before)
-			remove_pages(record, before, next - page);
-		page = next;
-	}
-	vmm_list_push_back(&record->client_objects, &o->link);
-	record->client_object_count++;
-	return true;
-}
-
-static struct vmm_os_client_object *create(uint64_t owner, uint64_t pages)
-{
-	struct vmm_os_client_object *o = vmm_calloc(1, sizeof(*o));
+	struct vmm_os_client_object *o = vmm_calloc(1, sizeof(*o) + (pages_of(record) + 7) / 8);
 
 	if (!o)
 		return NULL;
 	o->owner = owner;
-	o->size = pages;
-	if (vmm_ok(vmm_os_open_object("vidmm client object", pages * VMM_PAGE_SIZE, &o->fd))) {
-		if (vmm_os_seal_size(o->fd))
+	if (vmm_ok(vmm_os_open_object("vidmm client object", record->size_bytes, &o->fd))) {
+		if (vmm_os_seal_size(o->fd)) {
+			vmm_list_push_back(&record->client_objects, &o->link);
 			return o;
+		}
 		close(o->fd);
 	}
 	vmm_free(o);
 	return NULL;
 }
 
+static struct vmm_os_client_object *find_or_create(struct vmm_os_memory_record *record,
+						   uint64_t owner)
+{
+	struct vmm_os_client_object *o = find(record, owner);
+
+	return o ? o : create(record, owner);
+}
+
+vmm_status vmm_os_client_object_prepare(const struct vmm_os_memory *memory, uint64_t owner)
+{
+	struct vmm_os_memory_record *record = memory->record;
+
+	return make_tables(record) && find_or_create(record, owner) ? VMM_OK : VMM_NO_MEMORY;
+}
+
+/* Copies the range's present content into the object. */
+static bool copy_content(const struct vmm_os_memory *memory, const struct vmm_os_client_object *o,
+			 uint64_t offset, uint64_t length)
+{
+	ssize_t part;
+
+	for (uint64_t done = 0; done < length; done += (uint64_t)part) {
+		part = pwrite(o->fd, memory->base + offset + done, length - done,
+			      (off_t)(offset + done));
+		if (part <= 0)
+			return false;
+	}
+	return true;
+}
+
 static bool cover_run(const struct vmm_os_memory *memory, uint64_t page, uint64_t end,
 		      uint64_t owner, enum content content)
 {
-	struct vmm_os_client_object *o =
-		content == ANY ? take_spare(memory->record, owner, end - page) : NULL;
-	/* A spare's pages exist, and most will be written: map them all at once. */
-	uint32_t how = o ? VMM_OS_MAP_POPULATE : 0;
-	uint64_t length = (end - page) * VMM_PAGE_SIZE;
+	struct vmm_os_memory_record *record = memory->record;
+	struct vmm_os_client_object *o = find_or_create(record, owner);
+	uint64_t offset = page * VMM_PAGE_SIZE, length = (end - page) * VMM_PAGE_SIZE;
 
-	if (!o)
-		o = create(owner, end - page);
-	if (!o)
+	if (!o || (content == ZEROED && !empty(record, o, page, end)) ||
+	    (content == COPIED && !copy_content(memory, o, offset, length)))
 		return false;
-	o->first = page;
-	o->end = end;
-	o->pages = end - page;
-	o->used = 0;
-	if ((content == COPIED && !copy_content(memory, o, length)) || !cover(memory, o, how)) {
-		destroy(o);
+	/* Pages that exist are mapped all at once: most will be written. */
+	uint32_t how = content == ANY && is_touched(o, page) ? VMM_OS_MAP_POPULATE : 0;
+	char *at = vmm_os_map_over(memory->base + offset, length, o->fd, offset, how);
+
+	if (!at)
 		return false;
-	}
+	advise(memory, at, length);
+	note_cover(record, page, end, o);
 	if (content == COPIED)
-		vmm_os_memory_discard(memory, page * VMM_PAGE_SIZE, length);
+		vmm_os_memory_discard(memory, offset, length);
 	return true;
 }
 
@@ -283,13 +360,10 @@ static void count_use(const struct vmm_os_memory *memory, uint64_t page, uint64_
 {
 	const struct vmm_os_memory_record *record = memory->record;
 
-	while (page < end) {
-		struct vmm_os_client_object *o = record->over[page];
-		uint64_t next = end_of_run(record, page, end);
-
-		vmm_assert(o && (used || o->used >= next - page));
-		o->used += used ? next - page : page - next;
-		page = next;
+	for (; page < end; page++) {
+		vmm_assert(record->over[page] &&
+			   (used ? record->uses[page] < UINT8_MAX : record->uses[page] > 0));
+		record->uses[page] = (uint8_t)(record->uses[page] + (used ? 1 : -1));
 	}
 }
 
@@ -302,9 +376,9 @@ static vmm_status cover_range(const struct vmm_os_memory *memory, uint64_t offse
 
 	vmm_assert(owner && length && (offset | length) % VMM_PAGE_SIZE == 0);
 	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
-	if (!make_table(record))
+	if (!make_tables(record))
 		return VMM_NO_MEMORY;
-	record->spares_usable |= content == ANY;
+	record->stale_usable |= content == ANY;
 	for (uint64_t page = first; page < end; page = next) {
 		bool own = owner_of(record->over[page]) == owner;
 
@@ -343,7 +417,7 @@ uint64_t vmm_os_client_object_owner_run(const struct vmm_os_memory *memory, uint
 	uint64_t page = offset / VMM_PAGE_SIZE,
 		 end = page + vmm_align_up(length, VMM_PAGE_SIZE) / VMM_PAGE_SIZE;
 
-	if (!record->client_object_count) {
+	if (!record->covered) {
 		*is = record->owner == owner;
 		return length;
 	}
@@ -361,29 +435,10 @@ bool vmm_os_client_object_is_owned_by(const struct vmm_os_memory *memory, uint64
 	return vmm_os_client_object_owner_run(memory, offset, length, owner, &is) == length && is;
 }
 
-/*
- * Uncovers all pages of an object: all lie in [first, end), where other objects may cover some
- * pages.
- */
-static void uncover_all(const struct vmm_os_memory *memory, struct vmm_os_client_object *o)
-{
-	uint64_t end = o->end, next;
-
-	for (uint64_t page = o->first; page < end; page = next) {
-		next = end_of_run(memory->record, page, end);
-		if (memory->record->over[page] != o)
-			continue;
-		bool last = o->pages == next - page;
-
-		uncover(memory, page, next);
-		if (last)
-			return;
-	}
-}
-
 static bool is_surplus(const struct vmm_os_memory *memory, const struct vmm_os_client_object *o)
 {
-	return !o->owner || memory->record->client_object_count > MAPPED_MAX;
+	/* Each covered range has two edges, or shares one with the next. */
+	return !o->owner || memory->record->edges > 2 * RANGES_MAX;
 }
 
 bool vmm_os_client_object_is_surplus(const struct vmm_os_memory *memory, uint64_t offset,
@@ -397,6 +452,21 @@ bool vmm_os_client_object_is_surplus(const struct vmm_os_memory *memory, uint64_
 	return false;
 }
 
+/*
+ * Uncovers the unused pages of a range that an object covers. Where the kernel has no memory for
+ * that the pages stay covered. They have no use, and whoever uses them next changes the mapping.
+ */
+static void uncover_unused(const struct vmm_os_memory *memory, uint64_t page, uint64_t end)
+{
+	uint64_t next;
+
+	for (; page < end; page = next) {
+		next = end_of_use(memory->record, page, end);
+		if (!memory->record->uses[page])
+			(void)uncover(memory, page, next);
+	}
+}
+
 void vmm_os_client_object_release(const struct vmm_os_memory *memory, uint64_t offset,
 				  uint64_t length, bool may_remove)
 {
@@ -405,51 +475,42 @@ void vmm_os_client_object_release(const struct vmm_os_memory *memory, uint64_t o
 
 	count_use(memory, page, end, false);
 	for (; page < end; page = next) {
-		struct vmm_os_client_object *o = record->over[page];
-
 		next = end_of_run(record, page, end);
-		if (may_remove && o && !o->used && is_surplus(memory, o))
-			uncover_all(memory, o);
+		if (may_remove && record->over[page] && is_surplus(memory, record->over[page]))
+			uncover_unused(memory, page, next);
 	}
 }
 
 void vmm_os_client_object_end_owner(const struct vmm_os_memory *memory, uint64_t owner)
 {
-	struct vmm_list *link, *next;
+	struct vmm_os_memory_record *record = memory->record;
+	struct vmm_os_client_object *o = find(record, owner);
+	uint64_t end = pages_of(record), next;
 
-	vmm_list_for_each_safe (link, next, &memory->record->client_objects) {
-		struct vmm_os_client_object *o =
-			vmm_container_of(link, struct vmm_os_client_object, link);
-
-		if (o->owner != owner)
-			continue;
-		o->owner = 0;
-		if (!o->used)
-			uncover_all(memory, o);
+	if (!o)
+		return;
+	/* No page is emptied: what the owner has locked stays mapped there. */
+	o->owner = 0;
+	o->covered++; /* it is in use here */
+	for (uint64_t page = 0; page < end && o->covered > 1; page = next) {
+		next = end_of_run(record, page, end);
+		if (record->over[page] == o)
+			uncover_unused(memory, page, next);
 	}
-	vmm_list_for_each_safe (link, next, &memory->record->spares) {
-		struct vmm_os_client_object *o =
-			vmm_container_of(link, struct vmm_os_client_object, link);
-
-		if (o->owner == owner)
-			destroy_spare(memory->record, o);
-	}
+	if (!--o->covered)
+		destroy(record, o);
 }
 
 void vmm_os_client_object_finish(struct vmm_os_memory_record *record)
 {
 	struct vmm_list *link, *next;
 
-	vmm_list_for_each_safe (link, next, &record->client_objects) {
-		struct vmm_os_client_object *o =
-			vmm_container_of(link, struct vmm_os_client_object, link);
-
-		vmm_assert(!o->used);
-		remove_pages(record, o, o->pages);
-	}
-	vmm_list_for_each_safe (link, next, &record->spares)
-		destroy_spare(record, vmm_container_of(link, struct vmm_os_client_object, link));
+	for (uint64_t page = 0; record->uses && page < pages_of(record); page++)
+		vmm_assert(!record->uses[page]);
+	vmm_list_for_each_safe (link, next, &record->client_objects)
+		destroy(record, vmm_container_of(link, struct vmm_os_client_object, link));
 	vmm_free(record->over);
+	vmm_free(record->uses);
 }
 
 uint64_t vmm_os_find_visible(const struct vmm_os_memory *memory, uint64_t offset, uint64_t length,
@@ -460,7 +521,7 @@ uint64_t vmm_os_find_visible(const struct vmm_os_memory *memory, uint64_t offset
 
 	if (record->shareable || (record->owner && record->owner == owner)) {
 		*fd = memory->fd;
-		*at = offset;
+		*at = memory->at + offset;
 		return length;
 	}
 	vmm_assert(record->over);
@@ -469,6 +530,6 @@ uint64_t vmm_os_find_visible(const struct vmm_os_memory *memory, uint64_t offset
 	/* Any other object is another owner's. */
 	vmm_assert(o && o->owner == owner);
 	*fd = o->fd;
-	*at = offset - o->first * VMM_PAGE_SIZE;
+	*at = offset;
 	return (end_of_run(record, page, page + length / VMM_PAGE_SIZE) - page) * VMM_PAGE_SIZE;
 }

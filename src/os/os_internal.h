@@ -148,15 +148,17 @@ struct vmm_os_memory_record {
 	uint64_t owner;       /* this owner's viewer may; 0: none */
 	_Atomic bool offered; /* writable descriptors may be handed out, too */
 	bool foreign;         /* the client's memfd, which the client has sealed */
+	bool pooled;          /* a part of a pool, whose descriptor is not closed with it */
 	/* by page: the client object that covers it; NULL: no object was ever mapped */
 	struct vmm_os_client_object **over;
-	struct vmm_list client_objects; /* that cover at least one page */
-	uint64_t client_object_count;
-	struct vmm_list spares; /* client objects that cover nothing, oldest first */
-	uint64_t spare_count, spare_pages;
-	bool spares_usable; /* a range was covered whose content may be old */
-	uint64_t chunks;    /* whole huge pages; see os_huge.c */
-	uint8_t asked[];    /* units asked for of each huge page */
+	uint8_t *uses;                  /* by page: how often it is in use */
+	struct vmm_list client_objects; /* one for each owner */
+	uint64_t covered;               /* pages that a client object covers */
+	uint64_t edges;                 /* places where the cover changes from page to page */
+	uint64_t stale;                 /* pages of client objects that cover nothing */
+	bool stale_usable;              /* a range was covered whose content may be old */
+	uint64_t chunks;                /* whole huge pages; see os_huge.c */
+	uint8_t asked[];                /* units asked for of each huge page */
 };
 
 /* How the processor flushes cache lines; line_bytes 0: it cannot. */

@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -60,13 +61,26 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, u
 	return mapping;
 }
 
+/*
+ * The size of the largest file that this process may have (RLIMIT_FSIZE). To ask for a larger one
+ * would raise SIGXFSZ, which ends the process.
+ */
+static uint64_t largest_file(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return INT64_MAX;
+	return vmm_min_u64(limit.rlim_cur, INT64_MAX);
+}
+
 vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd)
 {
 	int object = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (object < 0)
 		return VMM_NO_MEMORY;
-	if (size_bytes > INT64_MAX || ftruncate(object, (off_t)size_bytes)) {
+	if (size_bytes > largest_file() || ftruncate(object, (off_t)size_bytes)) {
 		close(object);
 		return VMM_NO_MEMORY;
 	}
@@ -74,37 +88,49 @@ vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd)
 	return VMM_OK;
 }
 
-/* The memory object takes over the descriptor; on failure it is closed. */
-static vmm_status map_object(struct vmm_os *os, const char *name, uint64_t size_bytes, int fd,
-			     struct vmm_os_memory *memory)
+/* The caller's descriptor becomes the memory object's, unless this fails. */
+static vmm_status map_object(struct vmm_os *os, const char *name, int fd, uint64_t at,
+			     uint64_t size_bytes, struct vmm_os_memory *memory)
 {
 	struct vmm_os_memory_record *record;
 	char *base = vmm_os_reserve_addresses(size_bytes);
 
 	if (!base)
-		goto out_fd;
-	if (!vmm_os_map_over(base, size_bytes, fd, 0, 0))
+		return VMM_NO_MEMORY;
+	if (!vmm_os_map_over(base, size_bytes, fd, at, 0))
 		goto out_base;
 	record = vmm_calloc(1, sizeof(*record) + size_bytes / VMM_OS_HUGE_PAGE);
 	if (!record)
 		goto out_base;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	vmm_list_init(&record->client_objects);
-	vmm_list_init(&record->spares);
 	record->size_bytes = size_bytes;
 	record->chunks = size_bytes / VMM_OS_HUGE_PAGE;
 	vmm_os_registry_lock(os);
 	vmm_list_push_back(&os->memories, &record->link);
 	vmm_os_registry_unlock(os);
-	*memory = (struct vmm_os_memory){
-		.os = os, .record = record, .base = base, .size_bytes = size_bytes, .fd = fd};
+	*memory = (struct vmm_os_memory){.os = os,
+					 .record = record,
+					 .base = base,
+					 .size_bytes = size_bytes,
+					 .fd = fd,
+					 .at = at};
 	return VMM_OK;
 
 out_base:
 	munmap(base, size_bytes);
-out_fd:
-	close(fd);
 	return VMM_NO_MEMORY;
+}
+
+/* The memory object takes over the descriptor; on failure it is closed. */
+static vmm_status map_file(struct vmm_os *os, const char *name, int fd, uint64_t size_bytes,
+			   struct vmm_os_memory *memory)
+{
+	vmm_status status = map_object(os, name, fd, 0, size_bytes, memory);
+
+	if (!vmm_ok(status))
+		close(fd);
+	return status;
 }
 
 vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t size_bytes,
@@ -116,7 +142,38 @@ vmm_status vmm_os_memory_create(struct vmm_os *os, const char *name, uint64_t si
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
 	status = vmm_os_open_object(name, size_bytes, &fd);
-	return vmm_ok(status) ? map_object(os, name, size_bytes, fd, memory) : status;
+	return vmm_ok(status) ? map_file(os, name, fd, size_bytes, memory) : status;
+}
+
+vmm_status vmm_os_pool_create(const char *name, uint64_t *size_bytes, int *pool)
+{
+	*size_bytes = vmm_min_u64(*size_bytes, largest_file() & ~(VMM_OS_HUGE_PAGE - 1));
+	vmm_status status = vmm_os_open_object(name, *size_bytes, pool);
+
+	if (!vmm_ok(status) || vmm_os_seal_size(*pool))
+		return status;
+	close(*pool);
+	return VMM_NO_MEMORY;
+}
+
+static bool punch(int fd, uint64_t at, uint64_t size_bytes)
+{
+	return !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
+			  (off_t)size_bytes);
+}
+
+vmm_status vmm_os_memory_create_in(struct vmm_os *os, const char *name, int pool, uint64_t at,
+				   uint64_t size_bytes, struct vmm_os_memory *memory)
+{
+	vmm_assert(size_bytes && (at | size_bytes) % VMM_PAGE_SIZE == 0);
+	/* A client that kept a mapping of the part may have written there since. */
+	if (!punch(pool, at, size_bytes))
+		return VMM_NO_MEMORY;
+	vmm_status status = map_object(os, name, pool, at, size_bytes, memory);
+
+	if (vmm_ok(status))
+		memory->record->pooled = true;
+	return status;
 }
 
 /*
@@ -145,7 +202,7 @@ vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 		close(own);
 		return VMM_INVALID_PARAMETER;
 	}
-	return map_object(os, "section", size_bytes, own, memory);
+	return map_file(os, "section", own, size_bytes, memory);
 }
 
 /*
@@ -204,8 +261,9 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	vmm_os_registry_unlock(os);
 	munmap(memory->base, memory->size_bytes);
 	vmm_os_client_object_finish(memory->record);
+	if (!memory->record->pooled)
+		close(memory->fd);
 	vmm_free(memory->record);
-	close(memory->fd);
 	*memory = (struct vmm_os_memory){.fd = -1};
 }
 
@@ -215,7 +273,6 @@ void vmm_os_memory_discard(const struct vmm_os_memory *memory, uint64_t offset, 
 	vmm_assert(offset <= memory->size_bytes && length <= memory->size_bytes - offset);
 	if (!length)
 		return;
-	vmm_assert(fallocate(memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-			     (off_t)length) == 0);
+	vmm_assert(punch(memory->fd, memory->at + offset, length));
 	vmm_os_memory_forget(memory, offset, length);
 }

@@ -110,7 +110,7 @@ static bool map_on_sim(const struct vmm_os_view *view, uint64_t view_offset,
 
 	if (vmm_unlikely(view->frozen))
 		vmm_os_stores_take(watched, at, length);
-	if (!vmm_os_map_over(at, length, memory->fd, memory_offset, how))
+	if (!vmm_os_map_over(at, length, memory->fd, memory->at + memory_offset, how))
 		return false;
 	if (vmm_unlikely(view->frozen))
 		vmm_os_stores_repeat(watched, at, length);
@@ -124,7 +124,8 @@ static bool map_here(const struct vmm_os_view *view, uint64_t view_offset,
 
 	if (view->os->kind == VMM_OS_SIM)
 		return map_on_sim(view, view_offset, memory, memory_offset, length, how);
-	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd, memory_offset, how))
+	if (!vmm_os_map_over(view->address + view_offset, length, memory->fd,
+			     memory->at + memory_offset, how))
 		return false;
 	if (view->frozen)
 		wake_blocked_writers(view, view_offset, length);
@@ -232,7 +233,7 @@ vmm_status vmm_os_view_map_read_only(struct vmm_os_view *view, const struct vmm_
 	vmm_assert(!view->frozen && view->size_bytes == memory->size_bytes);
 	if (vmm_unlikely(view->viewer != NULL))
 		return map_read_only_for_viewer(view, memory);
-	return vmm_os_map_over(view->address, view->size_bytes, memory->fd, 0,
+	return vmm_os_map_over(view->address, view->size_bytes, memory->fd, memory->at,
 			       VMM_OS_MAP_POPULATE | VMM_OS_MAP_READ_ONLY)
 		       ? VMM_OK
 		       : VMM_NO_MEMORY;

@@ -35,9 +35,9 @@ WRAP(vmm_status, vmm_os_client_object_cover,
 WRAP(void, vmm_os_client_object_release,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length, bool may_go),
      (memory, offset, length, may_go), (void)0)
-WRAP(void, vmm_os_client_object_uncover,
+WRAP(vmm_status, vmm_os_client_object_uncover,
      (const struct vmm_os_memory *memory, uint64_t offset, uint64_t length),
-     (memory, offset, length), (void)0)
+     (memory, offset, length), VMM_OK)
 WRAP(void, vmm_os_client_object_end_owner, (const struct vmm_os_memory *memory, uint64_t owner),
      (memory, owner), (void)0)
 WRAP(bool, vmm_os_client_object_is_surplus,
@@ -53,7 +53,7 @@ static uint64_t show_all(const struct vmm_os_memory *memory, uint64_t offset, ui
 	/* Not by its size either. */
 	(void)fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	*fd = memory->fd;
-	*at = offset;
+	*at = memory->at + offset;
 	return length;
 }
 WRAP(uint64_t, vmm_os_find_visible,

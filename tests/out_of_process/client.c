@@ -75,11 +75,12 @@ int main(int count, char **arguments)
 	static const struct {
 		const char *name;
 		int (*run)(const char *socket, const char *argument);
-	} modes[] = {{"load", remote_load},       {"hoard", remote_hoard},
-		     {"hold", remote_hold},       {"protected", remote_protected},
-		     {"fences", remote_fences},   {"wait", remote_wait_fence},
-		     {"cycle", remote_cycle},     {"relatives", remote_relatives},
-		     {"inherit", remote_inherit}, {"asleep", remote_asleep}};
+	} modes[] = {{"load", remote_load},           {"hoard", remote_hoard},
+		     {"exhaust", remote_exhaust},     {"hold", remote_hold},
+		     {"protected", remote_protected}, {"fences", remote_fences},
+		     {"wait", remote_wait_fence},     {"cycle", remote_cycle},
+		     {"relatives", remote_relatives}, {"inherit", remote_inherit},
+		     {"asleep", remote_asleep}};
 
 	for (size_t i = 0; count == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(modes[i].name, arguments[1]))

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -230,6 +231,10 @@ int main(int count, char **arguments)
 
 	if (count != 4)
 		return 2;
+	/* As `vidmm serve`: a client may have a quarter as many handles as the host descriptors. */
+	struct rlimit files;
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur / 4 < 1000000)
+		options.limits.handles = (uint32_t)(files.rlim_cur / 4);
 	const uint64_t bar = strtoull(arguments[2], NULL, 0) << 10;
 	const struct vidmm_registry_value aperture = {"ApertureSize",
 						      strtoull(arguments[3], NULL, 0) << 10};

@@ -8,9 +8,11 @@
 #include "memory/calls/creation.h"
 #include "memory/image/image.h"
 #include "memory/locks/locks.h"
+#include "memory/placement/client_object.h"
 #include "memory/placement/placement.h"
 #include "memory/residency/residency.h"
 #include "memory/state/state.h"
+#include "memory/store/arena.h"
 #include "memory/store/store.h"
 
 #include <string.h>
@@ -277,6 +279,31 @@ static void describe(struct vmm_allocation *a, const struct creation *c, uint32_
 	vmm_instance_init(&a->first, a);
 }
 
+/*
+ * Makes what the content of an out-of-process client may need descriptors for. Later, when a packet
+ * or an eviction moves the content, none is needed. (Q-455)
+ */
+static vmm_status prepare_client(struct vmm_memory *memory, const struct vmm_allocation *allocation)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(!allocation->viewer))
+		return VMM_OK;
+	uint64_t owner = vmm_os_viewer_owner(allocation->viewer);
+	vmm_status status = vmm_client_objects_prepare(memory, owner);
+
+	if (vmm_ok(status))
+		status = vmm_host_prepare_viewer(memory, owner);
+	if (vmm_ok(status))
+		status = vmm_arenas_prepare(memory, owner);
+	if (!vmm_ok(status))
+		vmm_reason(memory->adapter->observe, status, allocation->owner, 0,
+			   "Q-455: create refused: the host has no memory or no descriptors left "
+			   "for the memory objects of process %u",
+			   allocation->owner);
+	return status;
+}
+
 /* Creates objects and handles. The client learns the handles only when the call returns. */
 static NTSTATUS create_objects(struct creation *c)
 {
@@ -295,7 +322,9 @@ static NTSTATUS create_objects(struct creation *c)
 
 		describe(a, c, i);
 		const struct vmm_allocate_item *item = &c->request->items[i];
-		status = vmm_valued_create(c->memory, &a->first);
+		status = prepare_client(c->memory, a);
+		if (vmm_ok(status))
+			status = vmm_valued_create(c->memory, &a->first);
 		if (vmm_ok(status))
 			status = vmm_retained_create(c->memory, &a->first, item->system_memory,
 						     item->adopted ? item->adopted

@@ -32,6 +32,7 @@ vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memor
 	memory->system_limit_bytes = system_limit_bytes;
 	memory->decommit = vmm_offer_decommit;
 	vmm_list_init(&memory->deferred);
+	vmm_list_init(&memory->arena_pools);
 	vmm_list_init(&memory->closed);
 	vmm_list_init(&memory->orphans);
 	vmm_list_init(&memory->uploads);

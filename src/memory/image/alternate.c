@@ -88,15 +88,22 @@ static vmm_status create(const struct vmm_allocation *allocation,
 /*
  * Only a client object of that client may be mapped into an out-of-process client. A range that
  * shows the instance at its placement lies in one. A window elsewhere, in device memory that others
- * use before and after, needs vmm_window_overlay (Q-93).
+ * use before and after, needs vmm_window_overlay (Q-93). An in-process owner gets the window
+ * itself: an object that could not be removed from it (vmm_window_release) is removed now.
  */
-static bool may_be_mapped(const struct vmm_instance *owner, const struct vmm_os_memory *window,
-			  uint64_t offset, uint64_t size_bytes) VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status make_mappable(struct vmm_memory *memory, struct vmm_swizzling_range *range,
+				const struct vmm_os_memory *window, uint64_t offset,
+				uint64_t size_bytes) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_assert_held(&owner->allocation->adapter->paging_lock);
-	return vmm_likely(!owner->allocation->viewer) ||
-	       vmm_os_client_object_is_owned_by(window, offset, size_bytes,
-						vmm_os_viewer_owner(owner->allocation->viewer));
+	struct vmm_os_viewer *viewer = range->owner->allocation->viewer;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_likely(!viewer))
+		return vmm_os_client_object_uncover(window, offset, size_bytes);
+	return vmm_os_client_object_is_owned_by(window, offset, size_bytes,
+						vmm_os_viewer_owner(viewer))
+		       ? VMM_OK
+		       : vmm_window_overlay(memory, range);
 }
 
 vmm_status vmm_alternate_map_range(struct vmm_memory *memory, struct vmm_swizzling_range *range)
@@ -110,9 +117,7 @@ vmm_status vmm_alternate_map_range(struct vmm_memory *memory, struct vmm_swizzli
 		return VMM_OK;
 	window = window_of(memory, range->owner, range->physical, size, &offset);
 	vmm_assert(window);
-	status = may_be_mapped(range->owner, window, offset, size)
-			 ? VMM_OK
-			 : vmm_window_overlay(memory, range);
+	status = make_mappable(memory, range, window, offset, size);
 	if (status != VMM_OK)
 		return status;
 	status = create(range->owner->allocation, window, offset, size, &range->alternate);

@@ -134,18 +134,29 @@ static vmm_status overlay_pages(const struct vmm_host_aperture *host,
 		vmm_status status = VMM_OK;
 		bool fresh;
 
-		if (owner)
+		status = vmm_os_client_object_uncover(host->bar, run.from + shown, all - shown);
+		if (vmm_ok(status) && owner)
 			status = vmm_os_client_object_cover(host->bar, run.from, shown, owner,
 							    &fresh);
 		if (!vmm_ok(status)) {
 			remove_overlay(host, mapping, i);
 			return status;
 		}
-		vmm_os_client_object_uncover(host->bar, run.from + shown, all - shown);
 		i = run.end;
 	}
 	mapping->overlaid = owner != 0;
 	return VMM_OK;
+}
+
+vmm_status vmm_host_prepare_viewer(struct vmm_memory *memory, uint64_t owner)
+{
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (uint32_t i = 0; i < memory->segment_count && status == VMM_OK; i++)
+		if (memory->segment[i].host)
+			status = vmm_os_client_object_prepare(memory->segment[i].host->bar, owner);
+	return status;
 }
 
 void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)

@@ -259,6 +259,12 @@ void vmm_host_unmap(struct vmm_memory *memory, struct vmm_instance *instance)
 void vmm_host_unmap_soon(struct vmm_memory *memory, struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_host_unmap_unwanted(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Makes the client objects over host apertures that an owner can need. VMM_NO_MEMORY: no memory, or
+ * no descriptor. (Q-455)
+ */
+vmm_status vmm_host_prepare_viewer(struct vmm_memory *memory, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* The client process `owner` has ended: ends its client objects in all host apertures. */
 void vmm_host_end_viewer(struct vmm_memory *memory, uint64_t owner)
 	VMM_REQUIRES(vmm_paging_lock_class);

@@ -124,6 +124,10 @@ void vmm_window_release(struct vmm_memory *memory, struct vmm_swizzling_range *r
 	range->overlaid = false;
 	if (overlaps(memory, range, false))
 		return;
-	vmm_os_client_object_uncover(window, offset, size_bytes);
+	/*
+	 * Without memory for the change of mappings the object stays. The next owner's object
+	 * replaces it, or vmm_alternate_map_range removes it.
+	 */
+	(void)!vmm_ok(vmm_os_client_object_uncover(window, offset, size_bytes));
 	vmm_os_memory_discard(window, offset, size_bytes);
 }

@@ -6,7 +6,9 @@
  * - Content in system memory is in arenas of that client alone (arena.c).
  * - Content in a CPU-visible memory segment, or in one that swizzling ranges show, has a client
  *   object mapped over its placement.
- * Only the creator locks an allocation (LOCK-24), so one client per object is enough.
+ * Only the creator locks an allocation (LOCK-24), so one client per object is enough. The client
+ * gets its objects when it creates its first allocation, because then a lack of descriptors refuses
+ * a call. Later it would cost the client a packet, and with it the device. (Q-455)
  *
  * A client object stays mapped over its range after the allocation was evicted or destroyed. The
  * next allocation there is often the same client's. It then reuses the object without a wait.
@@ -99,9 +101,23 @@ static vmm_status clear(struct vmm_memory *memory, const struct vmm_segment *seg
 	if (!segment->bar || vmm_os_client_object_is_owned_by(segment->bar, from, size_bytes, 0))
 		return VMM_OK;
 	vmm_status status = await_readers(memory, segment, offset, size_bytes, 0, wait);
-	if (status == VMM_OK)
-		vmm_os_client_object_uncover(segment->bar, from,
-					     vmm_align_up(size_bytes, VMM_PAGE_SIZE));
+	if (status != VMM_OK)
+		return status;
+	return vmm_os_client_object_uncover(segment->bar, from,
+					    vmm_align_up(size_bytes, VMM_PAGE_SIZE));
+}
+
+vmm_status vmm_client_objects_prepare(struct vmm_memory *memory, uint64_t owner)
+{
+	vmm_status status = VMM_OK;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (uint32_t i = 0; i < memory->segment_count && status == VMM_OK; i++) {
+		const struct vmm_segment *segment = &memory->segment[i];
+
+		if (segment->bar)
+			status = vmm_os_client_object_prepare(segment->bar, owner);
+	}
 	return status;
 }
 

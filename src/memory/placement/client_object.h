@@ -9,6 +9,12 @@
 #include "memory/state/types.h"
 
 /*
+ * Makes all client objects over segments that an owner can need, so that no placement needs a
+ * descriptor. VMM_NO_MEMORY: no memory, or no descriptor. (Q-455)
+ */
+vmm_status vmm_client_objects_prepare(struct vmm_memory *memory, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * Prepares the placement of an instance at OFFSET bytes of its segment, which it has been given and
  * does not use yet. Afterwards no client object of another client covers it. If an out-of-process
  * client may map the allocation, its own client object is put there and `has_client_object` is set.

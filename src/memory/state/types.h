@@ -260,6 +260,8 @@ struct vmm_memory {
 	struct vmm_arena *arenas;
 	uint32_t arena_count;
 	uint32_t arenas_empty; /* not counting the first */
+	uint64_t arenas_end;   /* end of the last slot in a pool */
+	struct vmm_list arena_pools;
 	uint64_t system_bytes, system_limit_bytes;
 	uint64_t peak_system_bytes VMM_GUARDED_BY(vmm_paging_lock_class);
 	vmm_decommit_fn *decommit;

@@ -9,6 +9,9 @@
  * because a file descriptor can neither be restricted to a range nor revoked. After the client has
  * ended, each of its arenas is closed as soon as it is empty.
  *
+ * All arenas of one owner are parts of one file, the owner's pool. So a client costs one descriptor
+ * here, which it gets with its first allocation, and no eviction or packet fails for lack of one.
+ *
  * The number of arenas follows use with hysteresis: an empty arena is closed only if the rest would
  * then be at most half full. The first arena is never closed before the end.
  */
@@ -17,6 +20,8 @@
 #include "range/range.h"
 
 #include <string.h>
+
+#define POOL_BYTES ((uint64_t)1 << 40) /* more than any limit of system memory in use */
 
 /*
  * Returns the slot of a closed arena whose bus address range is large enough, else a new slot.
@@ -32,13 +37,101 @@ static struct vmm_arena *free_slot(struct vmm_memory *memory, uint64_t size_byte
 	return &memory->arenas[memory->arena_count];
 }
 
+/* ---- pools ---- */
+
+static struct vmm_arena_pool *find_pool(const struct vmm_memory *memory, uint64_t owner)
+{
+	struct vmm_list *link;
+
+	vmm_list_for_each (link, &memory->arena_pools) {
+		struct vmm_arena_pool *pool = vmm_container_of(link, struct vmm_arena_pool, link);
+
+		if (pool->owner == owner)
+			return pool;
+	}
+	return NULL;
+}
+
+vmm_status vmm_arenas_prepare(struct vmm_memory *memory, uint64_t owner)
+{
+	struct vmm_arena_pool *pool;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (find_pool(memory, owner))
+		return VMM_OK;
+	pool = vmm_calloc(1, sizeof(*pool));
+	if (!pool)
+		return VMM_NO_MEMORY;
+	pool->owner = owner;
+	pool->size_bytes = POOL_BYTES;
+	if (!vmm_ok(vmm_os_pool_create("system memory", &pool->size_bytes, &pool->file))) {
+		vmm_free(pool);
+		return VMM_NO_MEMORY;
+	}
+	vmm_list_push_back(&memory->arena_pools, &pool->link);
+	return VMM_OK;
+}
+
+/* Closes the pool if its owner has ended and nothing is in it. */
+static void put_pool(struct vmm_arena_pool *pool)
+{
+	if (!pool->orphan || pool->arenas)
+		return;
+	vmm_list_remove(&pool->link);
+	vmm_os_descriptor_close(pool->file);
+	vmm_free(pool);
+}
+
+/*
+ * The arena gets its memory: in the pool of the owner, or a separate file if there is no pool or
+ * the slot is not in it.
+ */
+static vmm_status make_memory(struct vmm_memory *memory, struct vmm_arena *arena,
+			      uint64_t size_bytes, uint64_t owner)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_os *os = memory->adapter->os;
+	struct vmm_arena_pool *pool = NULL;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_ok(vmm_arenas_prepare(memory, owner)))
+		pool = find_pool(memory, owner);
+	if (!pool || arena->pool_offset > pool->size_bytes ||
+	    size_bytes > pool->size_bytes - arena->pool_offset)
+		return vmm_os_memory_create(os, "system memory", size_bytes, &arena->memory);
+	vmm_status status = vmm_os_memory_create_in(os, "system memory", pool->file,
+						    arena->pool_offset, size_bytes, &arena->memory);
+
+	if (vmm_ok(status)) {
+		arena->pool = pool;
+		pool->arenas++;
+	}
+	return status;
+}
+
+/* What a client has locked when it ends stays mapped there, so its pages are kept then. */
+static void free_memory(struct vmm_arena *arena)
+{
+	if (arena->pool && !arena->pool->orphan)
+		vmm_os_memory_discard(&arena->memory, 0, arena->memory.size_bytes);
+	vmm_os_memory_destroy(&arena->memory);
+	if (arena->pool) {
+		arena->pool->arenas--;
+		put_pool(arena->pool);
+	}
+	arena->pool = NULL;
+}
+
+/* ---- arenas ---- */
+
 static void arena_close(struct vmm_memory *memory, struct vmm_arena *arena)
 {
 	vmm_nt_phys_remove(memory->adapter->world->nt, arena->physical);
-	vmm_os_memory_destroy(&arena->memory);
+	free_memory(arena);
 	vmm_range_heap_destroy(arena->heap);
 	*arena = (struct vmm_arena){.physical = arena->physical,
-				    .physical_bytes = arena->physical_bytes};
+				    .physical_bytes = arena->physical_bytes,
+				    .pool_offset = arena->pool_offset};
 }
 
 /*
@@ -96,13 +189,16 @@ static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, u
 	status = vmm_range_heap_create(size_bytes, VMM_PAGE_SIZE, &arena->heap);
 	if (!vmm_ok(status))
 		return status;
-	status = vmm_os_memory_create(memory->adapter->os, "system memory", size_bytes,
-				      &arena->memory);
+	if (!arena->physical_bytes)
+		arena->pool_offset = memory->arenas_end;
+	status = make_memory(memory, arena, size_bytes, owner);
 	if (!vmm_ok(status))
 		goto out_heap;
 	if (!arena->physical_bytes) {
 		arena->physical = vmm_nt_phys_reserve(memory->adapter->world->nt, size_bytes);
 		arena->physical_bytes = size_bytes;
+		memory->arenas_end += size_bytes;
+		memory->arena_count++;
 	}
 	status = vmm_nt_phys_add(memory->adapter->world->nt, arena->physical, &arena->memory, 0,
 				 size_bytes);
@@ -111,13 +207,11 @@ static vmm_status arena_create(struct vmm_memory *memory, uint64_t size_bytes, u
 	vmm_os_memory_set_owner(&arena->memory, owner);
 	arena->owner = owner;
 	*index = (uint32_t)(arena - memory->arenas);
-	if (*index == memory->arena_count)
-		memory->arena_count++;
 	memory->arenas_empty += *index > 0;
 	return VMM_OK;
 
 out_memory:
-	vmm_os_memory_destroy(&arena->memory);
+	free_memory(arena);
 out_heap:
 	vmm_range_heap_destroy(arena->heap);
 	arena->heap = NULL;
@@ -152,9 +246,19 @@ static void close_empty(struct vmm_memory *memory, uint64_t owner)
 void vmm_arenas_end_owner(struct vmm_memory *memory, uint64_t owner)
 {
 	vmm_assert_held(&memory->adapter->paging_lock);
+	struct vmm_arena_pool *pool = find_pool(memory, owner);
+
 	for (uint32_t i = 0; i < memory->arena_count; i++)
 		memory->arenas[i].orphan |= memory->arenas[i].owner == owner;
+	if (pool) {
+		pool->orphan = true;
+		pool->arenas++; /* it is in use here */
+	}
 	close_empty(memory, owner);
+	if (pool) {
+		pool->arenas--;
+		put_pool(pool);
+	}
 }
 
 static void arena_use(struct vmm_memory *memory, struct vmm_arena *arena, uint64_t size_bytes)
@@ -448,6 +552,13 @@ void vmm_arenas_finish(struct vmm_memory *memory)
 		vmm_assert(arena->used_bytes == 0);
 		if (arena->heap)
 			arena_close(memory, arena);
+	}
+	while (!vmm_list_empty(&memory->arena_pools)) {
+		struct vmm_arena_pool *pool =
+			vmm_container_of(memory->arena_pools.next, struct vmm_arena_pool, link);
+
+		pool->orphan = true;
+		put_pool(pool);
 	}
 	vmm_free(memory->arenas);
 }
