@@ -39,7 +39,7 @@ UNLINKED = r'`[^`]*`|\[[^\]]*\]\([^)]*\)|^#[^\n]*$|<!--.*?-->'
 LIST_START = re.compile(r'[-*] ')
 # Files of this folder that precede those of mkdocs; Debian's package has no js/theme_extra.js.
 OWN_FILES = {'site_search.js': 'search/main.js', 'site_theme.js': 'js/theme_extra.js', 'site.css': 'site.css'}
-PROGRAM = ['run', 'serve', 'caps', 'conform', 'replay', 'what-if', 'explain', 'report', 'check', 'export', 'top']
+PROGRAM = ['run', 'serve', 'caps', 'conform', 'sim', 'replay', 'what-if', 'explain', 'report', 'check', 'export', 'top']
 FORMATS = ['trace-format', 'record-format']
 DESIGN = ['architecture', 'locking', 'adr/README']
 TUTORIALS = ['miniport', 'client', 'memory-pressure', 'embedding']

@@ -26,6 +26,7 @@
 #include "rules.h"
 #include "run.h"
 #include "serve.h"
+#include "sim.h"
 #include "summary.h"
 #include "top.h"
 #include "whatif.h"
@@ -230,6 +231,7 @@ static int help(FILE *file, int exit_code)
 	      "  merge FILE...     make one result from files of `what-if --state`\n"
 	      "  caps              start a miniport, print its report and broken rules\n"
 	      "  conform           exercise a miniport in a series of situations\n"
+	      "  sim               random work with faults, compared with a model\n"
 	      "  rules [ID]...     explain the rule that a finding cites, or list all rules\n"
 	      "  explain EVENTS    explain from recorded events why calls failed or took long\n"
 	      "  report RECORDING  draw recorded events as a page for a browser\n"
@@ -259,6 +261,7 @@ static const struct verb {
 	{"coverage", coverage_main}, {"export", export_main},   {"top", top_main},
 	{"run", run_main},           {"serve", serve_main},     {"clients", clients_main},
 	{"picture", picture_main},
+	{"sim", sim_main},
 };
 
 static int run_verb(const char *verb, int argc, char **argv)
