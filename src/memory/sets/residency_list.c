@@ -726,10 +726,15 @@ void vmm_residency_list_depart(struct vmm_ref *ref)
 	atomic_fetch_add(&adapter->paging_work, 1);
 }
 
+/*
+ * If a packet that uses the instance has completed before an earlier one, each earlier packet that
+ * is prepared counts as a use, also one of another device: then the instance is active without
+ * being queued.
+ */
 static bool gpu_is_done(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
-	return vmm_ref_queued_is_done(ref) &&
+	return vmm_ref_queued_is_done(ref) && vmm_instance_unused(ref->instance) &&
 	       !vmm_instance_busy(ref->instance, VMM_USE_ANY, NULL, NULL);
 }
 
