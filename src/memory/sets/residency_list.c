@@ -350,7 +350,11 @@ static void note_leaving(struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class
 
 	vmm_assert_held(&ref->allocation->adapter->paging_lock);
 	vmm_ref_note_queued(ref);
-	if (vmm_ref_queued_is_done(ref))
+	/*
+	 * If the device is lost, the caller may hold the state lock, under which packets are
+	 * searched. No packet of the device is prepared any more, so the entry has no effect.
+	 */
+	if (!vmm_device_lost(device) && vmm_ref_queued_is_done(ref))
 		return;
 	if (vmm_list_empty(&ref->leaving_link))
 		vmm_list_push_back(&device->leaving, &ref->leaving_link);
