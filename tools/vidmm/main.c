@@ -260,8 +260,7 @@ static const struct verb {
 	{"explain", explain_main},   {"report", report_main},   {"check", check_main},
 	{"coverage", coverage_main}, {"export", export_main},   {"top", top_main},
 	{"run", run_main},           {"serve", serve_main},     {"clients", clients_main},
-	{"picture", picture_main},
-	{"sim", sim_main},
+	{"picture", picture_main},   {"sim", sim_main},
 };
 
 static int run_verb(const char *verb, int argc, char **argv)
