@@ -663,8 +663,8 @@ struct vidmm_driver_bug_check {
 	uint64_t parameters[4];
 };
 /*
- * Stores the bug check that the calling thread has asked for. False: none. For a handler of SIGABRT;
- * async-signal-safe. (NT-09)
+ * Stores the bug check that the calling thread has asked for. False: none. For a handler of
+ * SIGABRT; async-signal-safe. (NT-09)
  */
 VIDMM_API bool vidmm_driver_bug_check(struct vidmm_driver_bug_check *check);
 

@@ -5,8 +5,8 @@
  * Part of dispmprt.h.
  *
  * Many of their argument structures are declared, not defined: a function that only returns a
- * status compiles, one that reads the members does not. dispmprt_arguments.h has the others. Source: the DxgkDdi* pages of d3dkmddi.h and
- * dispmprt.h.
+ * status compiles, one that reads the members does not. dispmprt_arguments.h has the others.
+ * Source: the DxgkDdi* pages of d3dkmddi.h and dispmprt.h.
  */
 #ifndef WDDM_DISPMPRT_UNUSED_H
 #define WDDM_DISPMPRT_UNUSED_H

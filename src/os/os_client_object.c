@@ -11,8 +11,8 @@
  * memory.
  *
  * A page that an owner no longer uses stays covered: if the owner uses it again, that costs
- * nothing. A page that was covered by another owner's meanwhile is stale. It keeps its memory, which
- * saves the kernel the allocation and zeroing of a page, until there are too many such pages.
+ * nothing. A page that was covered by another owner's meanwhile is stale. It keeps its memory,
+ * which saves the kernel the allocation and zeroing of a page, until there are too many such pages.
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
@@ -454,7 +454,7 @@ bool vmm_os_client_object_is_surplus(const struct vmm_os_memory *memory, uint64_
 
 /*
  * Uncovers the unused pages of a range that an object covers. Where the kernel has no memory for
- * that the pages stay covered. They have no use, and whoever uses them next changes the mapping.
+ * that the pages stay covered. They have no use, and their next user changes the mapping.
  */
 static void uncover_unused(const struct vmm_os_memory *memory, uint64_t page, uint64_t end)
 {

@@ -144,8 +144,7 @@ static void without_invalid_entries(struct scripted_miniport *m)
 }
 
 /* The entries were invalid while the tables were away, so the GPU cannot have cached them. */
-static void va_13_va_22_returning_tables_need_no_flush_if_invalid_entries_are_not_cached(
-	void **state)
+static void va_13_va_22_returning_tables_need_no_flush_without_invalid_entries(void **state)
 {
 	static world_setup *const setups[] = {va_memory, without_invalid_entries};
 
@@ -348,7 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(va_22_tables_of_an_idle_process_return_before_its_next_packet),
-		ON_BOTH(va_13_va_22_returning_tables_need_no_flush_if_invalid_entries_are_not_cached),
+		ON_BOTH(va_13_va_22_returning_tables_need_no_flush_without_invalid_entries),
 		ON_BOTH(va_22_processes_take_turns),
 		ON_SIM(va_22_addresses_change_while_the_tables_are_evicted),
 		ON_BOTH(va_22_new_addresses_bring_evicted_tables_back),
