@@ -668,9 +668,13 @@ struct vidmm_driver_bug_check {
  */
 VIDMM_API bool vidmm_driver_bug_check(struct vidmm_driver_bug_check *check);
 
-/* A block of pool of a miniport with VidmmVerifyDriver, for reports about a crash of the driver. */
+/*
+ * A block of pool of a miniport with VidmmVerifyDriver, or an MDL that a DDI got, for reports about a
+ * crash of the driver.
+ */
 struct vidmm_driver_block {
 	char tag[5];
+	bool is_mdl; /* an MDL (NT-25); the tag, caller and allocated say nothing */
 	bool freed;
 	uint64_t size_bytes;
 	int64_t offset;     /* of the address, from the begin of the block */

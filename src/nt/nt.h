@@ -109,9 +109,10 @@ bool vmm_nt_bug_checked(struct vmm_nt_bug_check *check);
  * at a time, before drivers run.
  */
 void vmm_nt_verify_drivers(struct vmm_nt *nt);
-/* A block of pool that the option has placed before a guard page. */
+/* A block of pool, or an MDL of the library, that the option has placed before a guard page. */
 struct vmm_nt_block {
 	uint32_t tag;
+	bool is_mdl; /* the tag, the place and the caller are 0 */
 	bool freed;
 	uint64_t size_bytes;
 	int64_t offset; /* of the address, from the begin of the block */

@@ -71,6 +71,44 @@ void nt_guarded_free(struct vmm_nt *nt, struct nt_pool_block *block)
 	destroy(oldest);
 }
 
+/* ---- MDLs that DDIs get (NT-25) ---- */
+
+void *nt_guarded_mdl_create(struct vmm_nt *nt, size_t size_bytes)
+{
+	struct nt_pool_block *block = vmm_calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	block->size_bytes = size_bytes;
+	block->is_mdl = true;
+	if (!nt_guarded_allocate(nt, block, sizeof(uint64_t))) {
+		vmm_free(block);
+		return NULL;
+	}
+	nt_memory_lock(nt);
+	block->next = nt->guarded->mdls;
+	nt->guarded->mdls = block;
+	nt_memory_unlock(nt);
+	return block->pointer;
+}
+
+bool nt_guarded_mdl_destroy(struct vmm_nt *nt, const void *mdl)
+{
+	struct nt_pool_block **link, *block;
+
+	nt_memory_lock(nt);
+	link = &nt->guarded->mdls;
+	while (*link && (*link)->pointer != mdl)
+		link = &(*link)->next;
+	block = *link;
+	if (block)
+		*link = block->next;
+	nt_memory_unlock(nt);
+	if (block)
+		nt_guarded_free(nt, block);
+	return block != NULL;
+}
+
 void nt_guarded_finish(struct vmm_nt *nt)
 {
 	if (!nt->guarded)
@@ -98,6 +136,9 @@ static const struct nt_pool_block *find(const struct vmm_nt *nt, const char *add
 		for (const struct nt_pool_block *b = nt->pool[i]; b; b = b->next)
 			if (contains(b, address))
 				return b;
+	for (const struct nt_pool_block *b = nt->guarded->mdls; b; b = b->next)
+		if (contains(b, address))
+			return b;
 	*freed = true;
 	for (uint32_t i = 0; i < NT_GUARDED_FREED; i++)
 		if (contains(nt->guarded->freed[i], address))
@@ -114,6 +155,7 @@ bool vmm_nt_guarded_block(const void *address, struct vmm_nt_block *found)
 	if (!block)
 		return false;
 	found->tag = block->tag;
+	found->is_mdl = block->is_mdl;
 	found->size_bytes = block->size_bytes;
 	found->offset = (int64_t)((intptr_t)address - (intptr_t)block->pointer);
 	found->place = block->place;

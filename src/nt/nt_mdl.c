@@ -4,6 +4,7 @@
  * from the start; they are counted. Those that a driver allocates are pool blocks of tag "Mdl ".
  */
 #include "nt/nt_internal.h"
+#include "nt/nt_verify.h"
 
 #define MDL_TAG 0x206C644Du
 
@@ -41,7 +42,11 @@ vmm_status vmm_nt_mdl_create(struct vmm_nt *nt, const struct vmm_os_memory *memo
 
 	if (!length || length > UINT32_MAX || (offset | physical) % PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	storage = vmm_calloc(1, vmm_nt_mdl_bytes(length));
+	storage = vmm_unlikely(nt->guarded != NULL)
+			  ? nt_guarded_mdl_create(nt, vmm_nt_mdl_bytes(length))
+			  : NULL;
+	if (!storage)
+		storage = vmm_calloc(1, vmm_nt_mdl_bytes(length));
 	if (!storage)
 		return VMM_NO_MEMORY;
 	vmm_nt_mdl_init(storage, memory, offset, length, physical);
@@ -55,7 +60,8 @@ void vmm_nt_mdl_destroy(struct vmm_nt *nt, struct _MDL *mdl)
 	if (!mdl)
 		return;
 	atomic_fetch_sub_explicit(&nt->mdl_count, 1, memory_order_relaxed);
-	vmm_free(mdl);
+	if (vmm_likely(!nt->guarded) || !nt_guarded_mdl_destroy(nt, mdl))
+		vmm_free(mdl);
 }
 
 /* ---- services ---- */

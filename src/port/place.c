@@ -96,6 +96,7 @@ bool vidmm_driver_block(const void *address, struct vidmm_driver_block *block)
 
 		block->tag[i] = c >= 0x20 && c <= 0x7E ? c : '.';
 	}
+	block->is_mdl = found.is_mdl;
 	block->freed = found.freed;
 	block->size_bytes = found.size_bytes;
 	block->offset = found.offset;

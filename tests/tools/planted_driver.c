@@ -61,8 +61,10 @@ enum {
 	HANG_CREATE_ALLOCATION,
 	HANG_RENDER,
 	BUG_CHECK_RENDER,
-	DMA_OVERFLOW,       /* DxgkDdiRender writes behind the DMA buffer */
-	DMA_EXACT,          /* and fills the buffer to its end, which is correct */
+	MDL_KEPT,     /* DxgkDdiStopDevice reads the MDL of a transfer */
+	MDL_BEHIND,   /* DxgkDdiBuildPagingBuffer reads a page frame number behind the last one */
+	DMA_OVERFLOW, /* DxgkDdiRender writes behind the DMA buffer */
+	DMA_EXACT,    /* and fills the buffer to its end, which is correct */
 	PATCH_DMA_OVERFLOW, /* DxgkDdiPatch writes behind the DMA buffer */
 	PATCH_PRIVATE_OVERFLOW,
 	PAGING_OVERFLOW,         /* DxgkDdiBuildPagingBuffer writes behind the paging buffer */
@@ -74,6 +76,7 @@ enum {
 
 static ULONG fault;
 static PVOID volatile kept; /* what is never freed */
+static const MDL *kept_mdl;
 static PDXGKDDI_START_DEVICE tiny_start;
 static PDXGKDDI_SUBMITCOMMAND tiny_submit;
 
@@ -317,6 +320,8 @@ static NTSTATUS planted_start(IN_CONST_PVOID context, PDXGK_START_INFO info,
 
 static NTSTATUS planted_stop(IN_CONST_PVOID context)
 {
+	if (kept_mdl)
+		(void)*(volatile const ULONG *)&kept_mdl->ByteCount;
 	return fault == MAPPING_LEAK ? STATUS_SUCCESS : stop_device(context);
 }
 
@@ -394,12 +399,27 @@ static NTSTATUS APIENTRY planted_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_
 	return status;
 }
 
+static void misuse_mdl(const DXGKARG_BUILDPAGINGBUFFER *args)
+{
+	const MDL *mdl = args->Transfer.Source.SegmentId ? args->Transfer.Destination.pMdl
+							 : args->Transfer.Source.pMdl;
+	ULONG_PTR pages = (mdl->ByteOffset + mdl->ByteCount + PAGE_SIZE - 1) / PAGE_SIZE;
+
+	if (fault == MDL_KEPT)
+		kept_mdl = mdl;
+	if (fault == MDL_BEHIND)
+		(void)((volatile const PFN_NUMBER *)(mdl + 1))[pages];
+}
+
 static NTSTATUS APIENTRY planted_paging(IN_CONST_HANDLE handle, IN_PDXGKARG_BUILDPAGINGBUFFER args)
 {
 	char *dma_end = (char *)args->pDmaBuffer + args->DmaSize;
 	char *private_end = (char *)args->pDmaBufferPrivateData + args->DmaBufferPrivateDataSize;
 	NTSTATUS status = build_paging_buffer(handle, args);
 
+	if (args->Operation == DXGK_OPERATION_TRANSFER && args->Transfer.TransferSize &&
+	    (!args->Transfer.Source.SegmentId || !args->Transfer.Destination.SegmentId))
+		misuse_mdl(args);
 	if (fault == PAGING_OVERFLOW)
 		*dma_end = 1;
 	if (fault == PAGING_PRIVATE_OVERFLOW)

@@ -174,6 +174,20 @@ def nt_12_an_mdl_of_the_caller_is_not_freed():
         expect(replay('MDL_FREED', *more), ('NT-12',), 'an MDL that a DDI got belongs to its caller')
 
 
+@test
+def nt_25_an_mdl_is_not_used_after_its_pages_or_behind_its_end():
+    if SANITIZED:
+        return 'not built with sanitizers, which report the fault'
+    for back_end in BACK_ENDS:
+        for fault, routine, text in (('MDL_KEPT', 'DxgkDdiStopDevice', r'inside an MDL of [0-9]+ bytes, whose pages were released, '),
+                                     ('MDL_BEHIND', 'DxgkDdiBuildPagingBuffer', r'0 bytes behind the end of an MDL of [0-9]+ bytes ')):
+            done = replay(fault, '--backend', back_end, *VERIFY)
+            assert done.returncode == -signal.SIGSEGV, (fault, done.returncode, done.stdout, done.stderr)
+            assert f'the driver crashed in {routine}: SIGSEGV' in done.stderr, done.stderr
+            assert re.search(f'vidmm: {text}that a DDI got \\(NT-25\\)', done.stderr), done.stderr
+    return None
+
+
 # ---- start ----
 
 @test

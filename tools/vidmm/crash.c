@@ -167,6 +167,23 @@ static void write_frame(const char *before, const void *address, bool caller)
 	write_out(&text);
 }
 
+/* NT-25 */
+static void write_mdl(const struct vidmm_driver_block *block)
+{
+	struct text text = {.length = 0};
+
+	add(&text, block->freed ? "vidmm: inside " : "vidmm: ");
+	if (!block->freed) {
+		add_number(&text, (uint64_t)block->offset - block->size_bytes, 10);
+		add(&text, " bytes behind the end of ");
+	}
+	add(&text, "an MDL of ");
+	add_number(&text, block->size_bytes, 10);
+	add(&text, block->freed ? " bytes, whose pages were released, that a DDI got (NT-25)\n"
+				: " bytes that a DDI got (NT-25)\n");
+	write_out(&text);
+}
+
 /* A block of pool that the driver must not have used so. It reads what other threads may change. */
 static void write_block(const void *address)
 {
@@ -176,6 +193,10 @@ static void write_block(const void *address)
 
 	if (!vidmm_driver_block(address, &block))
 		return;
+	if (block.is_mdl) {
+		write_mdl(&block);
+		return;
+	}
 	crash_routine(&block.allocated, routine, sizeof(routine));
 	add(&text, block.freed ? "vidmm: inside " : "vidmm: ");
 	if (!block.freed) {

@@ -17,6 +17,25 @@ static int setup(void **state)
 #test "_sim", test, setup, nt_teardown, (void *)(uintptr_t)&nt_on_sim \
 	}
 
+static void nt_25_an_mdl_ends_at_a_guard_page_and_is_found_when_it_is_destroyed(void **state)
+{
+	struct world *world = *state;
+	static char pages[3 * PAGE_SIZE];
+	const struct vmm_os_memory memory = {.base = pages};
+	struct vmm_nt_block found;
+	struct _MDL *mdl;
+
+	assert_true(vmm_ok(vmm_nt_mdl_create(world->nt, &memory, 0, sizeof(pages), 0, &mdl)));
+	char *end = (char *)mdl + vmm_nt_mdl_bytes(sizeof(pages));
+	assert_int_equal((uintptr_t)end % PAGE_SIZE, 0);
+	assert_true(vmm_nt_guarded_block(end, &found));
+	assert_true(found.is_mdl && !found.freed);
+	assert_int_equal(found.offset, vmm_nt_mdl_bytes(sizeof(pages)));
+	vmm_nt_mdl_destroy(world->nt, mdl);
+	assert_true(vmm_nt_guarded_block(mdl, &found));
+	assert_true(found.is_mdl && found.freed);
+}
+
 static void nt_05_a_block_ends_at_a_guard_page(void **state)
 {
 	static const SIZE_T sizes[] = {1, 16, 40, 4095, 4096, 4097, 100000};
@@ -173,6 +192,7 @@ static void nt_12_an_mdl_that_the_driver_did_not_allocate_is_not_freed(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		VERIFIED(nt_25_an_mdl_ends_at_a_guard_page_and_is_found_when_it_is_destroyed),
 		VERIFIED(nt_05_a_block_ends_at_a_guard_page),
 		VERIFIED(nt_05_the_bytes_up_to_the_guard_page_are_checked_when_the_block_is_freed),
 		VERIFIED(nt_05_the_256_blocks_freed_last_stay_inaccessible),
