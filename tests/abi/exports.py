@@ -33,6 +33,7 @@ def services():
     status, text, errors = run(command, ''.join(f'#include <{name}>\n' for name in KERNEL))
     if status:
         raise RuntimeError(errors)
+    text = re.sub(r'__attribute__\(\((\w|\([^()]*\)|[ ,])*\)\)', '', text)
     depth, outside = 0, ''
     for character in text:  # what is in braces is no declaration of a function
         depth += character == '{'
