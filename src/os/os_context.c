@@ -5,6 +5,8 @@
  */
 #include "os/os_context.h"
 
+#include <dlfcn.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #ifdef VMM_OS_ASAN
@@ -15,11 +17,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-#if defined(VMM_OS_ASAN) || defined(VMM_OS_TSAN)
-#define STACK_BYTES ((size_t)1 << 20) /* sanitized frames are several times as large */
-#else
-#define STACK_BYTES ((size_t)256 << 10)
-#endif
+#define STACK_BYTES           ((size_t)256 << 10)
+#define SANITIZED_STACK_BYTES ((size_t)1 << 20) /* sanitized frames are several times as large */
 
 /*
  * ---- the switch: saves the callee-saved registers, exchanges stack pointers, makes no system call
@@ -198,13 +197,71 @@ static void prepare(struct vmm_os_context *context, vmm_os_context_fn *fn, void 
 
 /* ---- annotations for the sanitizers ---- */
 
+/* The functions of AddressSanitizer's run-time library; NULL: the process has none. */
+struct asan {
+	void (*start_switch)(void **save, const void *bottom, size_t bytes);
+	void (*finish_switch)(void *saved, const void **bottom, size_t *bytes);
+	void (*unpoison)(void const volatile *address, size_t bytes);
+};
+
 #ifdef VMM_OS_ASAN
+static const struct asan *asan(void)
+{
+	static const struct asan functions = {__sanitizer_start_switch_fiber,
+					      __sanitizer_finish_switch_fiber,
+					      __asan_unpoison_memory_region};
+
+	return &functions;
+}
+#else
+/*
+ * A program without a sanitizer may load a driver that has one. The run-time library is loaded
+ * before the program then, and is found by the names of its functions.
+ */
+static struct asan found;
+
+/* At the start of the program: a switch must not look for them. */
+__attribute__((constructor)) static void find_asan(void)
+{
+	void *start = dlsym(RTLD_DEFAULT, "__sanitizer_start_switch_fiber");
+	void *finish = dlsym(RTLD_DEFAULT, "__sanitizer_finish_switch_fiber");
+	void *unpoison = dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region");
+
+	if (!start || !finish || !unpoison)
+		return;
+	memcpy(&found.start_switch, &start, sizeof(start));
+	memcpy(&found.finish_switch, &finish, sizeof(finish));
+	memcpy(&found.unpoison, &unpoison, sizeof(unpoison));
+}
+
+static const struct asan *asan(void)
+{
+	return &found;
+}
+#endif
+
+/* A stack may have the shadow of frames that never returned. */
+static void unpoison(const struct vmm_os_context *context)
+{
+	if (asan()->unpoison)
+		asan()->unpoison(context->stack, context->stack_bytes);
+}
+
+/* Also for a driver with a sanitizer in a program without. */
+static size_t stack_bytes(void)
+{
+#ifdef VMM_OS_TSAN
+	return SANITIZED_STACK_BYTES;
+#else
+	return asan()->start_switch ? SANITIZED_STACK_BYTES : STACK_BYTES;
+#endif
+}
+
 /*
  * The context that was left. AddressSanitizer reports the bounds of its stack at the switch; those
  * of main are not known otherwise.
  */
 static _Thread_local struct vmm_os_context *left;
-#endif
 
 static void fiber_create(struct vmm_os_context *context)
 {
@@ -212,9 +269,7 @@ static void fiber_create(struct vmm_os_context *context)
 #ifdef VMM_OS_TSAN
 	context->fiber = __tsan_create_fiber(0);
 #endif
-#ifdef VMM_OS_ASAN
-	__asan_unpoison_memory_region(context->stack, context->stack_bytes);
-#endif
+	unpoison(context);
 }
 
 static void fiber_destroy(struct vmm_os_context *context)
@@ -227,14 +282,12 @@ static void fiber_destroy(struct vmm_os_context *context)
 
 static void before_switch(struct vmm_os_context *from, struct vmm_os_context *to, bool ends)
 {
-#ifdef VMM_OS_ASAN
 	left = from;
-	__sanitizer_start_switch_fiber(ends ? NULL : &from->fake_stack, to->stack, to->stack_bytes);
-#endif
+	if (asan()->start_switch)
+		asan()->start_switch(ends ? NULL : &from->fake_stack, to->stack, to->stack_bytes);
 #ifdef VMM_OS_TSAN
 	__tsan_switch_to_fiber(to->fiber, 0);
 #endif
-	(void)from, (void)to, (void)ends;
 }
 
 /* ---- the interface ---- */
@@ -249,19 +302,20 @@ void vmm_os_context_init_main(struct vmm_os_context *context)
 
 vmm_status vmm_os_context_init(struct vmm_os_context *context, vmm_os_context_fn *fn, void *arg)
 {
+	const size_t bytes = stack_bytes();
 	char *mapping;
 
 	*context = (struct vmm_os_context){0};
-	mapping = mmap(NULL, STACK_BYTES + VMM_PAGE_SIZE, PROT_NONE,
+	mapping = mmap(NULL, bytes + VMM_PAGE_SIZE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (mapping == MAP_FAILED)
 		return VMM_NO_MEMORY;
-	if (mprotect(mapping + VMM_PAGE_SIZE, STACK_BYTES, PROT_READ | PROT_WRITE)) {
-		munmap(mapping, STACK_BYTES + VMM_PAGE_SIZE);
+	if (mprotect(mapping + VMM_PAGE_SIZE, bytes, PROT_READ | PROT_WRITE)) {
+		munmap(mapping, bytes + VMM_PAGE_SIZE);
 		return VMM_NO_MEMORY;
 	}
 	context->stack = mapping + VMM_PAGE_SIZE;
-	context->stack_bytes = STACK_BYTES;
+	context->stack_bytes = bytes;
 	vmm_os_context_reinit(context, fn, arg);
 	return VMM_OK;
 }
@@ -274,17 +328,16 @@ void vmm_os_context_reinit(struct vmm_os_context *context, vmm_os_context_fn *fn
 
 void vmm_os_context_entered(struct vmm_os_context *context)
 {
-#ifdef VMM_OS_ASAN
 	const void *bottom;
 	size_t size;
 
-	__sanitizer_finish_switch_fiber(context->fake_stack, &bottom, &size);
+	if (!asan()->finish_switch)
+		return;
+	asan()->finish_switch(context->fake_stack, &bottom, &size);
 	if (!left->stack_bytes) {
 		left->stack = (char *)(uintptr_t)bottom;
 		left->stack_bytes = size;
 	}
-#endif
-	(void)context;
 }
 
 void vmm_os_context_retire(struct vmm_os_context *context)
@@ -294,10 +347,8 @@ void vmm_os_context_retire(struct vmm_os_context *context)
 
 void vmm_os_context_finish(struct vmm_os_context *context)
 {
-#ifdef VMM_OS_ASAN
 	/* The next mapping at these addresses must not inherit the shadow of the last frames. */
-	__asan_unpoison_memory_region(context->stack, context->stack_bytes);
-#endif
+	unpoison(context);
 	munmap(context->stack - VMM_PAGE_SIZE, context->stack_bytes + VMM_PAGE_SIZE);
 	context->stack = NULL;
 }

@@ -322,6 +322,60 @@ def sanitizers_are_compiled_in(folder):
     assert '__asan_' in undefined, undefined
 
 
+# Each second thread ends in the frames of the functions that called it, with what a sanitizer knows about them.
+THREADS = '''
+static KEVENT done;
+static __attribute__((noinline)) VOID deep(ULONG depth, volatile UCHAR *above)
+{
+	volatile UCHAR local[512];
+	for (ULONG i = 0; i < sizeof(local); i++)
+		local[i] = (UCHAR)(above[i] + 1);
+	if (depth)
+		deep(depth - 1, local);
+	KeSetEvent(&done, 0, FALSE);
+	PsTerminateSystemThread(STATUS_SUCCESS);
+}
+static VOID worker(PVOID context)
+{
+	volatile UCHAR first[512] = {0};
+	(void)context;
+	deep(16, first);
+}
+static VOID speaker(PVOID context)
+{
+	DbgPrint("%s %p", "a thread on a stack that was used before", context);
+	KeSetEvent(&done, 0, FALSE);
+	PsTerminateSystemThread(STATUS_SUCCESS);
+}
+'''
+START_THREADS = '''HANDLE thread;
+	KeInitializeEvent(&done, SynchronizationEvent, FALSE);
+	for (ULONG i = 0; i < 8; i++) {
+		if (!NT_SUCCESS(PsCreateSystemThread(&thread, 0, NULL, NULL, NULL, i % 2 ? speaker : worker, NULL)))
+			return STATUS_UNSUCCESSFUL;
+		KeWaitForSingleObject(&done, Executive, KernelMode, FALSE, NULL);
+		ZwClose(thread);
+	}
+	return STATUS_DEVICE_NOT_READY;'''
+
+
+@test
+def threads_that_end_in_the_middle_are_no_error_of_a_sanitizer(folder):
+    own = subprocess.run(['nm', VIDMM], capture_output=True, text=True, check=True).stdout
+    if ' __asan_init' in own or ' __tsan_init' in own:
+        return 'a process has one sanitizer'
+    sources = write(folder, threads__c=ENTRY_C % (THREADS, START_THREADS))
+    for compiler in COMPILERS:
+        done = build(folder, sources, '--sanitize', compiler=compiler)
+        assert done.returncode == 0, (compiler, done.stderr)
+        for back_end in 'sim', 'linux':
+            run = subprocess.run([VIDMM, 'caps', '--backend', back_end, '--driver', os.path.join(folder, 'driver.so')],
+                                 capture_output=True, text=True)
+            assert run.returncode == 1 and 'STATUS_DEVICE_NOT_READY' in run.stdout, (compiler, back_end, run.stdout, run.stderr)
+            assert 'ASan' not in run.stderr and 'AddressSanitizer' not in run.stderr, (compiler, back_end, run.stderr)
+    return None
+
+
 @test
 def a_makefile_builds_it_object_by_object(folder):
     if not shutil.which('make'):
