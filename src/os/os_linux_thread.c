@@ -39,12 +39,31 @@ static void adoption_unlock(void) VMM_RELEASES(adoption_lock_class) VMM_NO_THREA
 	pthread_mutex_unlock(&adoption_mutex);
 }
 
+/*
+ * Records for threads that are adopted while no memory is left. A caller such as a mutex lock cannot
+ * fail, and one refused allocation must not end a host. Guarded by the adoption lock.
+ */
+enum { EMERGENCY_RECORDS = 64 };
+static struct vmm_os_thread emergency[EMERGENCY_RECORDS];
+static bool emergency_taken[EMERGENCY_RECORDS];
+
+static void give_record_locked(struct vmm_os_thread *thread) VMM_REQUIRES(adoption_lock_class)
+{
+	vmm_assert_owned(&adoption_owner);
+	for (size_t i = 0; i < EMERGENCY_RECORDS; i++)
+		if (thread == &emergency[i]) {
+			emergency_taken[i] = false;
+			return;
+		}
+	free(thread);
+}
+
 static void drop_adopted_locked(struct vmm_os_thread *thread) VMM_REQUIRES(adoption_lock_class)
 {
 	vmm_assert_owned(&adoption_owner);
 	vmm_list_remove(&thread->linux_.of_system_thread);
 	vmm_os_thread_unregister(thread);
-	free(thread);
+	give_record_locked(thread);
 }
 
 static void system_thread_ends(void *records)
@@ -90,6 +109,22 @@ static struct vmm_os_thread *find_own_record_locked(const struct vmm_os *os)
 	return NULL;
 }
 
+static struct vmm_os_thread *take_record_locked(void) VMM_REQUIRES(adoption_lock_class)
+{
+	vmm_assert_owned(&adoption_owner);
+	/* Not vmm_calloc: a test that counts allocations must not see one per thread. */
+	struct vmm_os_thread *thread = calloc(1, sizeof(*thread));
+
+	for (size_t i = 0; !thread && i < EMERGENCY_RECORDS; i++) {
+		if (emergency_taken[i])
+			continue;
+		emergency_taken[i] = true;
+		thread = &emergency[i];
+		*thread = (struct vmm_os_thread){0};
+	}
+	return thread;
+}
+
 struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 {
 	struct vmm_os_thread *thread;
@@ -98,11 +133,7 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 	adoption_lock();
 	thread = find_own_record_locked(os);
 	if (!thread) {
-		/*
-		 * Not vmm_calloc: callers such as a mutex lock cannot fail, and a test that counts
-		 * allocations must not see one that happens once per thread.
-		 */
-		thread = calloc(1, sizeof(*thread));
+		thread = take_record_locked();
 		vmm_assert(thread);
 		thread->adopted = true;
 		add_own_record_locked(thread);

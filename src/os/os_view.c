@@ -249,7 +249,15 @@ void vmm_os_view_unmap(struct vmm_os_view *view)
 	char *mapping = mmap(view->address, view->size_bytes, PROT_NONE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
-	vmm_assert(mapping == view->address);
+	/*
+	 * The kernel has no memory for the change. Taking the access away needs less. If that fails,
+	 * too, the view shows its last memory until it is mapped or released.
+	 */
+	if (mapping != view->address && mprotect(view->address, view->size_bytes, PROT_NONE))
+		fprintf(stderr,
+			"vidmm: the kernel has no memory to unmap %llu bytes at %p: they stay "
+			"mapped\n",
+			(unsigned long long)view->size_bytes, (void *)view->address);
 	if (view->os->kind == VMM_OS_SIM)
 		vmm_os_stores_forget(&view->os->sim.watched_views, view->address);
 	else if (view->frozen)

@@ -401,7 +401,8 @@ vmm_status vmm_va_create_tables(struct vmm_va *va, uint64_t base, uint64_t size)
 
 			if (!table->child[index])
 				status = add_child(va, table, index);
-			table = table->child[index];
+			if (status == VMM_OK)
+				table = table->child[index];
 		}
 	}
 	va->memory->placing = NULL;
