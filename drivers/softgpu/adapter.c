@@ -153,7 +153,9 @@ static NTSTATUS start(struct softgpu_adapter *adapter)
 	status = adapter->dxgk.DxgkCbGetDeviceInformation(adapter->dxgk.DeviceHandle, &info);
 	if (!NT_SUCCESS(status))
 		return status;
-	softgpu_settings_read(&info.DeviceRegistryPath, &adapter->settings);
+	status = softgpu_settings_read(&info.DeviceRegistryPath, &adapter->settings);
+	if (!NT_SUCCESS(status))
+		return status;
 	status = softgpu_settings_check(&adapter->settings);
 	if (NT_SUCCESS(status))
 		status =

@@ -104,7 +104,10 @@ int32_t softgpu_driver_entry(struct _DRIVER_OBJECT *driver, struct _UNICODE_STRI
 	struct softgpu_settings settings;
 	DRIVER_INITIALIZATION_DATA data;
 
-	softgpu_settings_read(registry_path, &settings);
+	NTSTATUS status = softgpu_settings_read(registry_path, &settings);
+
+	if (!NT_SUCCESS(status))
+		return status;
 	if (!softgpu_settings_version_is_valid(&settings))
 		return STATUS_NOT_SUPPORTED;
 	memset(&data, 0, sizeof(data));

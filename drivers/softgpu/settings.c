@@ -55,23 +55,29 @@ struct number_value {
 	UCHAR data[8];
 };
 
-/* Returns 0 if the key has no numeric value with this name. */
-static int query_number(HANDLE key, PCWSTR name, uint64_t *value)
+/*
+ * The key may have no value with this name, or one that is no number; then *value stays. Any other
+ * failure is returned: a setting that could not be read is not a default. (Q-457)
+ */
+static NTSTATUS query_number(HANDLE key, PCWSTR name, uint64_t *value)
 {
 	struct number_value answer;
 	UNICODE_STRING string;
 	ULONG length;
 
 	RtlInitUnicodeString(&string, name);
-	if (!NT_SUCCESS(ZwQueryValueKey(key, &string, KeyValuePartialInformation, &answer,
-					sizeof(answer), &length)))
-		return 0;
+	NTSTATUS status = ZwQueryValueKey(key, &string, KeyValuePartialInformation, &answer,
+					  sizeof(answer), &length);
+	if (status == STATUS_OBJECT_NAME_NOT_FOUND || status == STATUS_BUFFER_OVERFLOW)
+		return STATUS_SUCCESS;
+	if (!NT_SUCCESS(status))
+		return status;
 	if ((answer.type != REG_DWORD || answer.length != 4) &&
 	    (answer.type != REG_QWORD || answer.length != 8))
-		return 0;
+		return STATUS_SUCCESS;
 	*value = 0;
 	memcpy(value, answer.data, answer.length);
-	return 1;
+	return STATUS_SUCCESS;
 }
 
 static void store(struct softgpu_settings *settings, const struct setting *setting, uint64_t value)
@@ -102,7 +108,7 @@ int softgpu_settings_version_is_valid(const struct softgpu_settings *settings)
 					  : version <= SOFTGPU_INTERFACE_VERSION_WDDM1;
 }
 
-void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings)
+NTSTATUS softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings)
 {
 	OBJECT_ATTRIBUTES attributes;
 	HANDLE key = NULL;
@@ -111,18 +117,22 @@ void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_setting
 	memset(settings, 0, sizeof(*settings));
 	InitializeObjectAttributes(&attributes, registry_path,
 				   OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, NULL, NULL);
-	if (!NT_SUCCESS(ZwOpenKey(&key, KEY_READ, &attributes)))
+	NTSTATUS status = ZwOpenKey(&key, KEY_READ, &attributes);
+	if (status == STATUS_OBJECT_NAME_NOT_FOUND) {
 		key = NULL;
-	for (i = 0; i < ARRAYSIZE(settings_table); i++) {
-		uint64_t value;
+		status = STATUS_SUCCESS;
+	}
+	for (i = 0; i < ARRAYSIZE(settings_table) && NT_SUCCESS(status); i++) {
+		uint64_t value = settings_table[i].fallback;
 
-		if (!key || !query_number(key, settings_table[i].name, &value))
-			value = settings_table[i].fallback;
+		if (key)
+			status = query_number(key, settings_table[i].name, &value);
 		store(settings, &settings_table[i], value);
 	}
 	if (key)
 		ZwClose(key);
 	apply_model(settings);
+	return status;
 }
 
 /* What WDDM 2.x demands of the segments (SEG-12, SEG-25), and what is not built with it. */

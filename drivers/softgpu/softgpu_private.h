@@ -250,7 +250,7 @@ struct softgpu_open_allocation {
 };
 
 /* settings.c */
-void softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings);
+NTSTATUS softgpu_settings_read(PUNICODE_STRING registry_path, struct softgpu_settings *settings);
 NTSTATUS softgpu_settings_check(const struct softgpu_settings *settings);
 /* Is InterfaceVersion one that the model has, and not newer than the structures of this driver? */
 int softgpu_settings_version_is_valid(const struct softgpu_settings *settings);

@@ -63,7 +63,7 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, u
 
 /*
  * The size of the largest file that this process may have (RLIMIT_FSIZE). To ask for a larger one
- * would raise SIGXFSZ, which ends the process.
+ * would raise SIGXFSZ, which ends the process. (Q-456)
  */
 static uint64_t largest_file(void)
 {

@@ -267,7 +267,7 @@ bool stage_cpu_read(struct conform_stage *stage, uint32_t id)
 
 bool stage_verify(struct conform_stage *stage)
 {
-	stage->world.ops->wait_idle(&stage->world);
+	(void)stage->world.ops->wait_idle(&stage->world);
 	return step(stage, "the comparison of contents", umd_final_check(umd_of(stage))) &&
 	       !stage->result.verify_errors;
 }

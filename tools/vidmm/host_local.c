@@ -311,9 +311,10 @@ static void wait_until_ns(struct world *world, uint64_t when_ns)
 	vidmm_sleep_until_ns(world->host, when_ns);
 }
 
-static void wait_idle(struct world *world)
+static enum replay_status wait_idle(struct world *world)
 {
 	vidmm_adapter_wait_idle(world->adapter);
+	return REPLAY_CLEAN;
 }
 
 static void collect(struct world *world)

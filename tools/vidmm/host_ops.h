@@ -48,7 +48,7 @@ struct host_ops {
 	 * wait_idle waits until the GPU has finished all work. collect then stores the statistics
 	 * of the adapter in the result.
 	 */
-	void (*wait_idle)(struct world *world);
+	enum replay_status (*wait_idle)(struct world *world);
 	void (*collect)(struct world *world);
 	uint64_t (*event_hash)(struct world *world); /* of all events so far; 0: not kept */
 	/* As vidmm_resource_set_shared, vidmm_resource_share and vidmm_resource_open of vidmm.h. */

@@ -138,12 +138,14 @@ static void wait_until_ns(struct world *world, uint64_t when_ns)
 		;
 }
 
-static void wait_idle(struct world *world)
+static enum replay_status wait_idle(struct world *world)
 {
+	enum replay_status status = REPLAY_CLEAN;
 	unsigned i;
 
-	for (i = 0; i < world->process_count; i++)
-		(void)umd_drain(world->processes[i]);
+	for (i = 0; i < world->process_count && status == REPLAY_CLEAN; i++)
+		status = umd_drain(world->processes[i]);
+	return status;
 }
 
 /*

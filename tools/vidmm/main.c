@@ -4,6 +4,7 @@
  * replay_status.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "coverage.h"
 #include "explain.h"
 #include "export.h"
+#include "memory_refused.h"
 #include "merge.h"
 #include "options.h"
 #include "output.h"
@@ -278,13 +280,30 @@ static int run_verb(const char *verb, int argc, char **argv)
 	return help(stderr, REPLAY_USAGE);
 }
 
+/*
+ * What was written may lack parts if memory was refused. Clients of `serve` may use memory up, which
+ * is no error of the host, and `run` has the exit code of its program. (Q-457)
+ */
+static int check_memory(const char *verb, int code)
+{
+	if (!memory_refused() || code == REPLAY_BAD_INPUT || strcmp(verb, "serve") == 0 ||
+	    strcmp(verb, "run") == 0)
+		return code;
+	fprintf(stderr, "vidmm: out of memory\n");
+	return REPLAY_ENVIRONMENT;
+}
+
 int main(int argc, char **argv)
 {
 	int code;
 
 	if (argc < 2)
 		return help(stderr, REPLAY_USAGE);
+	memory_refused_watch();
+	/* A write beyond the limit of a file's size fails, and does not end the program. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	code = run_verb(argv[1], argc, argv);
+	code = check_memory(argv[1], code);
 	if (fflush(stdout) != 0)
 		fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
 	else if (ferror(stdout)) /* the reason is no longer known */

@@ -204,6 +204,8 @@ static bool take_inputs(poptContext context, struct options *options)
 		return false;
 	for (i = 0; i < count; i++) {
 		options->inputs[i].path = strdup(paths[i]);
+		if (!options->inputs[i].path)
+			return false;
 		piped = piped || strcmp(paths[i], "-") == 0;
 	}
 	for (i = 0; i < options->run_count && !options->replay.connect; i++)
@@ -275,7 +277,7 @@ static bool interpret(poptContext context, const struct raw *raw, struct options
 		return usage("--record has no value: expected a file%s", "");
 	options->events_path = raw->events ? strdup(raw->events) : NULL;
 	options->record_path = raw->record ? strdup(raw->record) : NULL;
-	return true;
+	return !raw->events == !options->events_path && !raw->record == !options->record_path;
 }
 
 static void free_raw(struct raw *raw)
@@ -304,6 +306,12 @@ bool options_read(poptContext context, const char *verb, const int *help, int *e
 {
 	int code = poptGetNextOpt(context);
 
+	/* The table has no option without a variable: NULLARG also means no memory. */
+	if (code == POPT_ERROR_MALLOC || code == POPT_ERROR_NULLARG) {
+		fprintf(stderr, "vidmm: out of memory\n");
+		*exit_code = REPLAY_ENVIRONMENT;
+		return false;
+	}
 	if (code < -1) {
 		fprintf(stderr, "vidmm %s: %s: %s\ntry: vidmm %s --help\n", verb,
 			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(code), verb);

@@ -340,7 +340,7 @@ static enum replay_status check_everything(struct world *world)
 static enum replay_status run_world(struct world *world, struct recordings *recordings)
 {
 	struct replay_result *result = world->result;
-	enum replay_status status = world_start(world);
+	enum replay_status status = world_start(world), idle = REPLAY_CLEAN;
 	uint64_t start_ns, wall_ns;
 
 	/*
@@ -357,7 +357,8 @@ static enum replay_status run_world(struct world *world, struct recordings *reco
 	wall_ns = wall_clock_ns();
 	status = run_events(world, recordings, start_ns);
 	if (!world->deadlocked)
-		world->ops->wait_idle(world);
+		idle = world->ops->wait_idle(world);
+	status = status == REPLAY_CLEAN ? idle : status;
 	result->wall_ns = wall_clock_ns() - wall_ns;
 	result->virtual_ns = world->ops->now_ns(world) - start_ns;
 	/* Sample the statistics before the final check, which is not part of the recordings. */

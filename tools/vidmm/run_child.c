@@ -59,6 +59,7 @@ static int execute(char **program, const struct preparation *p)
 	if (p->base)
 		run_namespace_enter(p->folder, p->base, p->report);
 	sigprocmask(SIG_SETMASK, &p->mask, NULL);
+	(void)signal(SIGXFSZ, SIG_DFL); /* ignored in vidmm */
 	execvp(program[0], program);
 	return errno;
 }

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_refused_memory.py VIDMM FAILING.so: one refused call for memory or a descriptor after the other. The program
+never crashes, and never has the exit code of success with another output. TAP."""
+import json
+import os
+import resource
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
+
+VIDMM, FAILING = (os.path.abspath(path) for path in sys.argv[1:3])
+ENVIRONMENT = 4
+
+
+def run(args, at=0, count=None, **how):
+    environment = dict(os.environ, LD_PRELOAD=FAILING, VIDMM_FAIL_AT=str(at))
+    if count:
+        environment['VIDMM_FAIL_COUNT'] = count
+    return subprocess.run([VIDMM, *args], capture_output=True, text=True, env=environment, check=False, **how)
+
+
+def walk(folder, args, output, step=1):
+    """Runs the command with each call refused, or with every STEPth. Returns the exit codes seen."""
+    path = os.path.join(folder, 'count')
+    expected = run(args, count=path)
+    assert expected.returncode == 0, expected
+    with open(path, encoding='ascii') as file:
+        calls = int(file.read())
+    codes = set()
+    for at in range(1, calls + 1, step):
+        done = run(args, at)
+        assert 0 <= done.returncode <= ENVIRONMENT, (at, done)
+        assert done.returncode != 2, (at, done)  # the command line is right
+        if done.returncode == 0:
+            assert output(done.stdout) == output(expected.stdout), (at, done)
+        else:
+            assert done.stderr or done.stdout, (at, done)
+        codes.add(done.returncode)
+    return codes
+
+
+@test
+def q_457_no_refused_call_of_caps_gives_a_wrong_success(folder):
+    codes = walk(folder, ['caps', '--set', 'ApertureSize=16777216', '--json'], json.loads)
+    assert ENVIRONMENT in codes, codes
+
+
+@test
+def q_457_a_setting_that_cannot_be_read_is_not_a_default(folder):
+    def aperture(text):
+        return [line for line in text.splitlines() if '16 MiB' in line]
+
+    assert aperture(run(['caps', '--set', 'ApertureSize=16777216']).stdout)
+    walk(folder, ['caps', '--set', 'ApertureSize=16777216'], aperture, 5)
+
+
+@test
+def q_457_no_refused_call_of_replay_gives_a_wrong_success(folder):
+    def counts(text):
+        return [line for line in text.splitlines() if 'of this machine' not in line]
+
+    recording = os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data/importer.trace')
+    codes = walk(folder, ['replay', '--gpu-time', 'none', '--vram', '64K', recording], counts, 3)
+    assert ENVIRONMENT in codes, codes
+
+
+@test
+def q_456_a_limit_of_file_size_is_an_error_and_no_signal(folder):
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    recording = os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data/importer.trace')
+    for args in (['replay', recording], ['serve', '--socket', os.path.join(folder, 's')], ['caps']):
+        done = subprocess.run([VIDMM, *args], capture_output=True, text=True, preexec_fn=small_files, check=False,
+                              timeout=60)
+        assert done.returncode in (1, ENVIRONMENT) and done.stderr + done.stdout, (args, done)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
