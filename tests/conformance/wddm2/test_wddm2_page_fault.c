@@ -223,6 +223,31 @@ static void tdr_19_a_page_fault_without_a_fence_id_resets_the_engine(void **stat
 	stop(&f);
 }
 
+/* As those by a timeout: the fifth within a minute denies the process the GPU. */
+static void tdr_20_tdr_19_engine_resets_by_page_faults_count_for_the_process(void **state)
+{
+	struct fault_world f;
+
+	start(&f, state, alone);
+	const D3DKMT_HANDLE adapter = f.s.adapter;
+	for (uint32_t i = 1; i <= 5; i++) {
+		D3DKMT_CREATEDEVICE device = {.hAdapter = adapter};
+
+		assert_int_equal(D3DKMTCreateDevice(&device), STATUS_SUCCESS);
+		f.context = context_of(device.hDevice);
+		assert_int_equal(render(&f, false), STATUS_SUCCESS);
+		scripted_page_fault(f.s.w.m, 0, submitted(&f, world_render_submits(&f.s.w) - 1),
+				    WRITE | ENGINE_RESET);
+		vidmm_settle(f.s.w.client.host);
+		assert_int_equal(engine_resets(&f), i);
+	}
+	D3DKMT_CREATEDEVICE denied = {.hAdapter = adapter};
+	assert_int_equal(D3DKMTCreateDevice(&denied), STATUS_DEVICE_REMOVED);
+	assert_int_equal(resets(&f), 0);
+	expect_survivor(&f);
+	stop(&f);
+}
+
 static void expect_adapter_reset(struct fault_world *f)
 {
 	while (!scripted_count(f->s.w.m, VIDMM_DDI_RESTART_FROM_TIMEOUT))
@@ -561,6 +586,7 @@ int main(void)
 		ON_SIM(tdr_19_without_a_page_fault_there_is_no_record),
 		ON_SIM(tdr_19_a_page_fault_that_requests_it_resets_the_engine),
 		ON_SIM(tdr_19_a_page_fault_without_a_fence_id_resets_the_engine),
+		ON_SIM(tdr_20_tdr_19_engine_resets_by_page_faults_count_for_the_process),
 		ON_SIM(tdr_19_a_page_fault_that_requests_it_resets_the_adapter),
 		ON_SIM(tdr_19_without_resetengine_the_adapter_is_reset),
 		ON_SIM(tdr_19_tdr_17_a_failed_engine_reset_becomes_an_adapter_reset),
