@@ -250,6 +250,35 @@ static void va_10_updates_of_a_context_run_in_order(void **state)
 	va_finish(&t.v);
 }
 
+/* Each context has a queue. One update waits for the fence, and that of another context does not. */
+static void va_10_updates_of_one_context_do_not_hold_up_another(void **state)
+{
+	struct client_context second;
+	struct tiles t;
+
+	begin(&t, state, va_memory);
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION waits = map_of(&t, 0, 3, 1),
+						 runs = map_of(&t, 2, 5, 1);
+	client_context(&t.v.w.device, 0, &second);
+	assert_int_equal(update(&t, &waits, 1, 5, true), S_OK);
+	const D3DDDICB_UPDATEGPUVIRTUALADDRESS args = {.hContext = second.c.hContext,
+						       .hFenceObject = t.fence,
+						       .NumOperations = 1,
+						       .Operations = &runs,
+						       .FenceValue = 1,
+						       .Flags.DoNotWait = 1};
+	assert_int_equal(t.v.w.device.cb->pfnUpdateGpuVirtualAddressCb(t.v.w.device.handle, &args),
+			 S_OK);
+	wddm2_run(&t.v.w);
+	assert_int_equal(tile_at(&t, 0), 0);
+	assert_int_equal(tile_at(&t, 2), 105);
+	signal(&t, 5);
+	wddm2_run(&t.v.w);
+	assert_int_equal(tile_at(&t, 0), 103);
+	client_context_end(&second);
+	va_finish(&t.v);
+}
+
 struct caller {
 	struct tiles *tiles;
 	_Atomic uint32_t state;
@@ -297,6 +326,7 @@ int main(void)
 		ON_SIM(va_10_invalid_update_operations_are_refused),
 		ON_SIM(va_09_va_10_updates_of_freed_ranges_and_allocations_are_dropped),
 		ON_BOTH(va_10_updates_of_a_context_run_in_order),
+		ON_BOTH(va_10_updates_of_one_context_do_not_hold_up_another),
 		ON_SIM(va_10_the_129th_pending_update_waits),
 	};
 
