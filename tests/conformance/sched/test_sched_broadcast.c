@@ -692,6 +692,30 @@ static void dma_10_tdr_15_a_hung_copy_loses_the_device_and_frees_the_buffer(void
 	timeout_stop(&b.t);
 }
 
+static void can_be_removed(struct scripted_miniport *m)
+{
+	m->settings.caps.SupportSurpriseRemovalInHibernation = 1;
+}
+
+/*
+ * The submissions that the miniport has never complete. They count as complete, so the contexts end
+ * without a wait.
+ */
+static void pnp_08_dma_10_the_contexts_of_a_broadcast_end_after_a_removal(void **state)
+{
+	struct broadcast_world b;
+
+	start(&b, state, can_be_removed);
+	broadcast_use(&b);
+	world_await(&b.t.w, VIDMM_DDI_SUBMIT_COMMAND, 3);
+	broadcast_use(&b);
+	assert_int_equal(vidmm_adapter_remove(b.t.w.client.adapter, VIDMM_REMOVAL_PNP), 0);
+	client_context_end(&b.t.w.context);
+	client_context_end(&b.second);
+	client_context_end(&b.third);
+	world_stop(&b.t.w);
+}
+
 /* The adapter stops with submissions of all kinds: prepared, being split, waiting. */
 static void dma_10_a_stopping_adapter_frees_broadcast_submissions(void **state)
 {
@@ -789,6 +813,7 @@ int main(void)
 		ON_SIM(dma_10_tdr_12_a_reset_cancels_each_unsubmitted_copy_once),
 		ON_SIM(dma_10_tdr_15_a_hung_copy_loses_the_device_and_frees_the_buffer),
 		ON_BOTH(dma_10_a_stopping_adapter_frees_broadcast_submissions),
+		ON_BOTH(pnp_08_dma_10_the_contexts_of_a_broadcast_end_after_a_removal),
 		ON_BOTH(dma_10_a_broadcast_runs_on_each_adapter_of_a_link),
 		ON_BOTH(dma_10_a_buffer_in_one_adapters_aperture_is_not_broadcast_to_another),
 	};
