@@ -171,6 +171,31 @@ static void sch_04_classes_order_processes_before_contexts(void **state)
 	priority_stop(&p);
 }
 
+/* The highest priority of a class is below the lowest of the next one that is not idle. */
+static void sch_04_each_class_is_above_the_one_before_it(void **state)
+{
+	static const int32_t lower[] = {7, 0, -6};
+	struct priority_world p;
+
+	priority_start(&p, state, NULL, NULL, NULL);
+	struct lane *low = priority_lane(&p, 0, 'l'), *high = priority_lane(&p, 1, 'h');
+	lane_priority(high, -6);
+	for (uint32_t class = D3DKMT_SCHEDULINGPRIORITYCLASS_IDLE;
+	     class < D3DKMT_SCHEDULINGPRIORITYCLASS_HIGH; class ++) {
+		process_class(&p, 0, class);
+		process_class(&p, 1, class + 1);
+		for (uint32_t i = 0; i < 3; i++) {
+			lane_priority(low, lower[i]);
+			lane_submit(low, 4);
+			lane_submit(high, 3);
+			priority_complete_all(&p);
+			assert_order(&p, "llhhhll");
+			priority_forget(&p);
+		}
+	}
+	priority_stop(&p);
+}
+
 /*
  * All wait for the same paging and have used no time yet: the oldest packet is next. A new context
  * may have the address of the one whose slice it was; that must not matter.
@@ -575,6 +600,7 @@ int main(void)
 		ON_BOTH(sub_04_a_context_keeps_its_order),
 		ON_SIM(sch_03_in_process_priority_does_not_overtake_other_processes),
 		ON_BOTH(sch_04_classes_order_processes_before_contexts),
+		ON_BOTH(sch_04_each_class_is_above_the_one_before_it),
 		ON_BOTH(sch_06_the_slice_of_an_ended_context_is_not_inherited),
 		ON_BOTH(sch_05_a_higher_packet_preempts_at_once),
 		ON_BOTH(sch_05_equal_priority_does_not_preempt),

@@ -177,6 +177,30 @@ static void mfn_14_mfn_15_wait_for_all_or_any_of_many_fences(void **state)
 	sync_stop(&s);
 }
 
+/* One of two fences has its value when the wait for both begins. */
+static void mfn_14_a_wait_for_all_waits_for_the_fence_that_lacks_its_value(void **state)
+{
+	struct vidmm_thread *thread;
+	struct sync_world s;
+
+	sync_start(&s, state, sync_3_0);
+	for (uint32_t missing = 0; missing < 2; missing++) {
+		struct many m = {.s = &s, .count = 2, .values = {5, 5}};
+
+		for (uint32_t i = 0; i < 2; i++)
+			m.handles[i] = sync_fence(&s, 0, i == missing ? 4 : 5).handle;
+		assert_int_equal(
+			vidmm_thread_create(s.w.client.host, "both", wait_for_many, &m, &thread),
+			0);
+		vidmm_settle(s.w.client.host);
+		assert_int_equal(m.done, 0);
+		assert_int_equal(sync_signal(s.device, m.handles[missing], 5), STATUS_SUCCESS);
+		vidmm_thread_join(thread);
+		assert_int_equal(m.result, STATUS_SUCCESS);
+	}
+	sync_stop(&s);
+}
+
 /* Destroying a fence frees its waiters; a wait for another fence continues. */
 static void mfn_17_sfl_27_sfl_30_destroying_a_fence_frees_its_waiters(void **state)
 {
@@ -417,6 +441,7 @@ int main(void)
 		ON_BOTH(mfn_12_mfn_13_mfn_41_an_event_is_set_once),
 		ON_BOTH(mfn_12_a_full_event_does_not_block_the_signal),
 		ON_BOTH(mfn_14_mfn_15_wait_for_all_or_any_of_many_fences),
+		ON_BOTH(mfn_14_a_wait_for_all_waits_for_the_fence_that_lacks_its_value),
 		ON_BOTH(mfn_17_sfl_27_sfl_30_destroying_a_fence_frees_its_waiters),
 		ON_BOTH(sfl_32_a_flag_of_a_later_version_is_refused),
 		ON_BOTH(mfn_18_syn_14_destroying_a_device_frees_waits_through_it),
