@@ -206,6 +206,7 @@ static void lock_05_a_plain_lock_waits_for_the_gpu(void **state)
 		assert_true(h.gate_was_open);
 		assert_int_equal(*(uint32_t *)h.data, 0x11 + write);
 		assert_int_equal(client_unlock(&w.device, a), S_OK);
+		assert_int_equal(world_statistics(&w).lock_waits, write + 1);
 	}
 	world_stop(&w);
 }
@@ -223,6 +224,7 @@ static void lock_05_a_lock_of_an_idle_allocation_does_not_wait(void **state)
 	client_reference(&w.context, a, true);
 	client_submit(&w.context);
 	client_lock(&w.device, b, 0); /* returns although the GPU executes something else */
+	assert_int_equal(world_statistics(&w).lock_waits, 0);
 	assert_int_equal(client_unlock(&w.device, b), S_OK);
 	world_stop(&w);
 }
