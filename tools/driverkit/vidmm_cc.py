@@ -236,7 +236,7 @@ class Build:
             users = [os.path.basename(o) for o in objects if name in symbols(['nm', '--undefined-only', o])]
             lines.append('  %s (used in %s)' % (name, ', '.join(users) or 'the C++ library'))
         os.unlink(output)
-        raise Failed('vidmm has no such kernel service:\n' + '\n'.join(lines))
+        raise Failed('no source defines these functions, and vidmm has no such kernel services:\n' + '\n'.join(lines))
 
 
 def is_c(source):
