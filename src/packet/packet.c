@@ -174,26 +174,34 @@ int vmm_message_send(int fd, const void *head, size_t head_bytes, const struct v
 	return sent < 0 ? errno : 0;
 }
 
-int vmm_message_memfd(const struct vmm_wire_bytes *bytes)
+int vmm_message_memfd_open(void)
 {
-	int fd = memfd_create("vidmm-message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return memfd_create("vidmm-message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+bool vmm_message_memfd_write(int fd, const struct vmm_wire_bytes *bytes)
+{
 	uint32_t done = 0;
 
-	while (fd >= 0 && done < bytes->length) {
+	while (done < bytes->length) {
 		ssize_t written = pwrite(fd, bytes->data + done, bytes->length - done, done);
 
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written <= 0)
-			goto out_fd;
+			return false;
 		done += (uint32_t)written;
 	}
-	if (fd < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL))
-		goto out_fd;
-	return fd;
-out_fd:
-	if (fd >= 0)
-		close(fd);
+	return !fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL);
+}
+
+int vmm_message_memfd(const struct vmm_wire_bytes *bytes)
+{
+	int fd = vmm_message_memfd_open();
+
+	if (fd < 0 || vmm_message_memfd_write(fd, bytes))
+		return fd;
+	close(fd);
 	return -1;
 }
 

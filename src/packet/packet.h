@@ -56,6 +56,12 @@ int vmm_message_send(int fd, const void *head, size_t head_bytes, const struct v
  * Returns a descriptor of a sealed memfd with these bytes. -1: no memory, or no descriptors left.
  */
 int vmm_message_memfd(const struct vmm_wire_bytes *bytes);
+/*
+ * The two halves of it: an empty memfd, or -1; the bytes, and the seals. Returns false without
+ * memory; the caller closes the descriptor in any case.
+ */
+int vmm_message_memfd_open(void);
+bool vmm_message_memfd_write(int fd, const struct vmm_wire_bytes *bytes);
 /* Reads the bytes of a memfd from the peer into new memory. */
 vmm_status vmm_message_from_memfd(int fd, uint32_t length,
 				  struct vmm_wire_bytes *bytes) VMM_MUST_CHECK;

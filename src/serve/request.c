@@ -135,6 +135,13 @@ static bool send_refusal(struct vmm_channel *channel, const struct vmm_message_r
 	return send_answer(channel, &answer, NULL, NULL, 0);
 }
 
+static void drop_answer_file(struct vmm_worker *worker)
+{
+	if (worker->answer_file >= 0)
+		close(worker->answer_file);
+	worker->answer_file = -1;
+}
+
 /*
  * Sends the answer and closes its descriptors. fds[0] is that of the payload if it is in a memfd.
  */
@@ -147,12 +154,11 @@ static bool send_call_answer(struct vmm_worker *worker, struct vmm_channel *chan
 	bool sent = true;
 
 	if (worker->answer.length > VMM_PROTOCOL_INLINE_MAX) {
-		fds[count] = vmm_message_memfd(&worker->answer);
-		if (fds[count++] < 0) {
-			count = 0;
-			sent = false;
-		}
+		fds[count++] = worker->answer_file;
+		sent = vmm_message_memfd_write(worker->answer_file, &worker->answer);
+		worker->answer_file = -1;
 	}
+	drop_answer_file(worker); /* it has become short */
 	for (uint32_t i = 0; i < call->descriptor_count; i++)
 		fds[count++] = (int)call->descriptors[i];
 	if (sent)
@@ -255,6 +261,22 @@ static vmm_status call(struct vmm_worker *worker, struct vmm_channel *channel,
 	return VMM_OK;
 }
 
+/*
+ * Takes what the answer needs before the call, so that a refusal costs the call only, and not the
+ * client. (Q-458)
+ */
+static bool reserve_answer(struct vmm_worker *worker)
+{
+	uint64_t bytes;
+
+	worker->answer_file = -1;
+	if (!vmm_ok(vmm_wire_reserve_answer(&worker->call, &worker->answer, &bytes)))
+		return false;
+	if (bytes > VMM_PROTOCOL_INLINE_MAX)
+		worker->answer_file = vmm_message_memfd_open();
+	return bytes <= VMM_PROTOCOL_INLINE_MAX || worker->answer_file >= 0;
+}
+
 static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *channel,
 			    const struct request *request)
 {
@@ -262,13 +284,18 @@ static bool call_and_answer(struct vmm_worker *worker, struct vmm_channel *chann
 	struct vmm_message_answer answer = {.answered = VMM_ANSWER_MADE, .tag = request->head.tag};
 	vmm_status status;
 
+	if (!reserve_answer(worker))
+		return send_refusal(channel, &request->head, VMM_NO_MEMORY);
 	atomic_store(&channel->inside, 1);
 	status = call(worker, channel, request, &answer.status);
 	atomic_store(&channel->inside, 0);
-	if (!vmm_ok(status))
+	if (!vmm_ok(status)) {
+		drop_answer_file(worker);
 		return send_refusal(channel, &request->head, status);
+	}
 	status = vmm_wire_make_answer(&worker->call, &worker->answer);
 	if (!vmm_ok(status)) {
+		drop_answer_file(worker);
 		for (uint32_t i = 0; i < worker->call.descriptor_count; i++)
 			close((int)worker->call.descriptors[i]);
 		cut_off(channel, "is cut off: the host has no memory for its answer");

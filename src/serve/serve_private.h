@@ -213,6 +213,7 @@ struct vmm_worker {
 	struct vmm_packet packet;
 	struct vmm_wire_call call;
 	struct vmm_wire_bytes answer;
+	int answer_file; /* for an answer that is too long for a packet; -1: none */
 	struct vmm_serve_union union_values; /* value type of the current request */
 	bool blocking; /* executing what may block; not counted in server->waiting */
 };

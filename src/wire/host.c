@@ -190,6 +190,40 @@ static void hide_record(struct vmm_wire_call *call, const struct vmm_wire_record
 			hide_member(call, &record->members[i], at);
 }
 
+static bool append_all(const struct vmm_wire_call *call, struct vmm_wire_bytes *answer)
+{
+	answer->length = 0;
+	if (call->operation->returned &&
+	    !vmm_wire_append(answer, call->request.data, call->operation->argument->bytes))
+		return false;
+	for (uint32_t i = 0; i < call->count; i++) {
+		const struct vmm_wire_span *span = &call->spans[i];
+
+		if (span->returned &&
+		    !vmm_wire_append(answer, call->request.data + span->at, span->bytes))
+			return false;
+	}
+	return true;
+}
+
+vmm_status vmm_wire_reserve_answer(const struct vmm_wire_call *call, struct vmm_wire_bytes *answer,
+				   uint64_t *bytes)
+{
+	*bytes = 0;
+	if (!call->request.data)
+		return VMM_OK;
+	if (call->operation->returned)
+		*bytes = vmm_align_up(call->operation->argument->bytes, 8);
+	for (uint32_t i = 0; i < call->count; i++)
+		if (call->spans[i].returned)
+			*bytes += vmm_align_up(call->spans[i].bytes, 8);
+	if (vmm_likely(*bytes <= answer->capacity))
+		return VMM_OK;
+	bool room = append_all(call, answer);
+	answer->length = 0;
+	return room ? VMM_OK : VMM_NO_MEMORY;
+}
+
 vmm_status vmm_wire_make_answer(struct vmm_wire_call *call, struct vmm_wire_bytes *answer)
 {
 	call->next = call->descriptor_count = 0;
@@ -198,16 +232,5 @@ vmm_status vmm_wire_make_answer(struct vmm_wire_call *call, struct vmm_wire_byte
 		return VMM_OK;
 	}
 	hide_record(call, call->operation->argument, 0);
-	answer->length = 0;
-	if (call->operation->returned &&
-	    !vmm_wire_append(answer, call->request.data, call->operation->argument->bytes))
-		return VMM_NO_MEMORY;
-	for (uint32_t i = 0; i < call->count; i++) {
-		const struct vmm_wire_span *span = &call->spans[i];
-
-		if (span->returned &&
-		    !vmm_wire_append(answer, call->request.data + span->at, span->bytes))
-			return VMM_NO_MEMORY;
-	}
-	return VMM_OK;
+	return append_all(call, answer) ? VMM_OK : VMM_NO_MEMORY;
 }

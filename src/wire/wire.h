@@ -198,6 +198,13 @@ static inline void *vmm_wire_argument(const struct vmm_wire_call *call)
 	return call->request.data;
 }
 /*
+ * Host, before the call: makes room for the answer, so that no call is made that cannot be answered.
+ * Afterwards vmm_wire_make_answer does not fail. *BYTES: length of the answer. Returns VMM_OK or
+ * VMM_NO_MEMORY. (Q-458)
+ */
+vmm_status vmm_wire_reserve_answer(const struct vmm_wire_call *call, struct vmm_wire_bytes *answer,
+				   uint64_t *bytes) VMM_MUST_CHECK;
+/*
  * Host: makes the answer. call->descriptors are then those to be sent with it. Returns VMM_OK or
  * VMM_NO_MEMORY.
  */

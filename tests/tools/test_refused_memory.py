@@ -5,6 +5,7 @@ never crashes, and never has the exit code of success with another output. TAP."
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -65,6 +66,43 @@ def q_457_no_refused_call_of_replay_gives_a_wrong_success(folder):
     recording = os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data/importer.trace')
     codes = walk(folder, ['replay', '--gpu-time', 'none', '--vram', '64K', recording], counts, 3)
     assert ENVIRONMENT in codes, codes
+
+
+def serve_and_play(folder, at, count=None):
+    """A host, of which one call is refused, and two clients one after the other."""
+    path = os.path.join(folder, f's{at}')
+    environment = dict(os.environ, LD_PRELOAD=FAILING, VIDMM_FAIL_AT=str(at))
+    if count:
+        environment['VIDMM_FAIL_COUNT'] = count
+    with subprocess.Popen([VIDMM, 'serve', '--socket', path, '--set', 'Model=wddm1'], stderr=subprocess.PIPE, text=True,
+                          env=environment) as server:
+        if 'serves' not in server.stderr.readline():
+            return server.wait(), None, server.stderr.read()
+        data = os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data')
+        clients = [subprocess.run([VIDMM, 'replay', '--socket', path, '--gpu-time', 'none', '--quiet', '--verify', 'stamps',
+                                   os.path.join(data, name)], capture_output=True, text=True, check=False)
+                   for name in ('importer.trace', 'tiled.trace')]
+        server.send_signal(signal.SIGTERM)
+        log = server.communicate()[1]
+        return server.returncode, clients, log
+
+
+@test
+def q_458_a_refused_call_of_a_host_costs_a_client_that_call_only(folder):
+    path = os.path.join(folder, 'count')
+    code, clients, log = serve_and_play(folder, 0, path)
+    assert code == 0 and [client.returncode for client in clients] == [0, 0], (clients, log)
+    with open(path, encoding='ascii') as file:
+        calls = int(file.read())
+    for at in range(100, calls + 1, 7):
+        code, clients, log = serve_and_play(folder, at)
+        if not clients:  # refused at the start
+            assert code in (1, ENVIRONMENT), (at, code, log)
+            continue
+        assert code == 0, (at, code, log)
+        assert 'is cut off' not in log, (at, log)
+        for client in clients:
+            assert client.returncode in (0, ENVIRONMENT), (at, client, log)
 
 
 @test

@@ -302,8 +302,9 @@ int main(int argc, char **argv)
 	memory_refused_watch();
 	/* A write beyond the limit of a file's size fails, and does not end the program. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	code = run_verb(argv[1], argc, argv);
-	code = check_memory(argv[1], code);
+	const char *verb = argv[1]; /* a verb changes the array */
+	code = run_verb(verb, argc, argv);
+	code = check_memory(verb, code);
 	if (fflush(stdout) != 0)
 		fprintf(stderr, "vidmm: standard output: %s\n", strerror(errno));
 	else if (ferror(stdout)) /* the reason is no longer known */

@@ -222,6 +222,9 @@ enum replay_status umd_wddm1_render(struct umd *umd, void *private_data, UINT pr
 	};
 	HRESULT hr = umd->callbacks->pfnRenderCb(umd->handle, &args);
 
+	/* A host that refused the call did not make it: the buffers are still the same. */
+	if (FAILED(hr) && !args.pNewCommandBuffer)
+		return umd_failed(umd, "pfnRenderCb", NULL, hr);
 	/* On failure as well, these are the buffers for the next call (DMA-11). */
 	context->commands = args.pNewCommandBuffer;
 	context->allocations = args.pNewAllocationList;
