@@ -39,7 +39,7 @@ static void print_table(const struct sim_result *sum)
 	       " discards, %" PRIu64 " resets",
 	       steps, sum->compared_bytes, sum->evictions, sum->discards, sum->resets);
 	if (sum->seconds > 0)
-		printf(", %.0f steps per second", (double)steps / sum->seconds);
+		printf(", %.0f steps per second of processor time", (double)steps / sum->seconds);
 	printf("\n");
 }
 

@@ -22,6 +22,15 @@ static D3DKMT_HANDLE stale(const struct target *t)
 	return 0x40000000u + 0x40u * (0x700000u + t->step->c % 0x1000);
 }
 
+/* An offer takes effect after all work that the device has queued before. (OFR-01) */
+static bool is_offered(const struct target *t)
+{
+	for (uint32_t i = 0; i < MODEL_CONTEXTS; i++)
+		if (model_is_held(&t->sim->model, t->step->process, i))
+			return false;
+	return t->a->offered;
+}
+
 /* ---- calls: false if the step does not apply ---- */
 
 static bool lock_with(const struct target *t, D3DKMT_HANDLE handle, uint32_t flags, HRESULT *result)
@@ -49,7 +58,7 @@ static bool lock_reserved(const struct target *t, HRESULT *result)
 
 static bool lock_offered(const struct target *t, HRESULT *result)
 {
-	return t->a->offered && lock_with(t, t->handle, 0, result);
+	return is_offered(t) && lock_with(t, t->handle, 0, result);
 }
 
 static bool lock_foreign(const struct target *t, HRESULT *result)
@@ -164,7 +173,7 @@ static bool render_stale(const struct target *t, HRESULT *result)
 
 static bool render_offered(const struct target *t, HRESULT *result)
 {
-	return t->a->offered && render(t, t->handle, true, one_fill(), result);
+	return is_offered(t) && render(t, t->handle, true, one_fill(), result);
 }
 
 static bool render_unwritten(const struct target *t, HRESULT *result)
@@ -251,13 +260,13 @@ static const struct {
 
 /*
  * The number of calls of clients that had an effect. Offers are not counted: an earlier one may
- * take effect at any time.
+ * take effect when its allocation is named the next time.
  */
 static uint64_t effects(struct sim *sim)
 {
-	static const uint32_t types[] = {
-		VIDMM_EVENT_CREATE, VIDMM_EVENT_DESTROY, VIDMM_EVENT_LOCK,  VIDMM_EVENT_UNLOCK,
-		VIDMM_EVENT_OFFER,  VIDMM_EVENT_RECLAIM, VIDMM_EVENT_SUBMIT};
+	static const uint32_t types[] = {VIDMM_EVENT_CREATE,  VIDMM_EVENT_DESTROY,
+					 VIDMM_EVENT_LOCK,    VIDMM_EVENT_UNLOCK,
+					 VIDMM_EVENT_RECLAIM, VIDMM_EVENT_SUBMIT};
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -278,10 +287,11 @@ void sim_illegal(struct sim *sim, const struct sim_step *step)
 				      .p = p,
 				      .a = &sim->model.process[step->process].allocation[step->a],
 				      .handle = p->allocation[step->a].handle};
-	uint64_t before = effects(sim);
 	HRESULT result = S_OK;
 
+	sim_idle(sim);
 	sim->findings_expected = true;
+	uint64_t before = effects(sim);
 	if (!cases[which].call(&target, &result)) {
 		sim_skip(sim);
 		return;

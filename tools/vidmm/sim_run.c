@@ -61,11 +61,12 @@ sim_act_fn *const sim_acts[SIM_OPS] = {
 	[SIM_NO_MEMORY] = sim_no_memory,
 };
 
+/* Of this process's processor time, which other programs do not change. */
 static double seconds_now(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 

@@ -20,15 +20,15 @@ const char *const sim_op_names[SIM_OPS] = {
 };
 
 const uint32_t sim_weights[SIM_OPS] = {
-	[SIM_CREATE] = 100,    [SIM_DESTROY] = 40,  [SIM_READ] = 120,   [SIM_WRITE] = 100,
-	[SIM_HOLD] = 25,       [SIM_RELEASE] = 25,  [SIM_DISCARD] = 30, [SIM_FILL] = 120,
-	[SIM_COPY] = 150,      [SIM_OFFER] = 30,    [SIM_RECLAIM] = 40, [SIM_PRIORITY] = 10,
-	[SIM_QUERY] = 15,      [SIM_LIST] = 60,     [SIM_UNLIST] = 40,  [SIM_BUDGET] = 5,
-	[SIM_CONTEXT] = 6,     [SIM_DEVICE] = 3,    [SIM_FENCE] = 15,   [SIM_SIGNAL] = 20,
-	[SIM_GPU_SIGNAL] = 25, [SIM_GPU_WAIT] = 12, [SIM_IDLE] = 15,    [SIM_ILLEGAL] = 40,
-	[SIM_STALL] = 6,       [SIM_REPEAT] = 2,    [SIM_LOSE] = 2,     [SIM_LOSE_ALL] = 1,
-	[SIM_ANSWER] = 6,      [SIM_HANG] = 1,      [SIM_POWER] = 2,    [SIM_DEATH] = 3,
-	[SIM_RESTART] = 1,     [SIM_REMOVAL] = 1,   [SIM_CLOCK] = 2,    [SIM_NO_MEMORY] = 8,
+	[SIM_CREATE] = 500,     [SIM_DESTROY] = 200, [SIM_READ] = 600,    [SIM_WRITE] = 500,
+	[SIM_HOLD] = 125,       [SIM_RELEASE] = 125, [SIM_DISCARD] = 150, [SIM_FILL] = 600,
+	[SIM_COPY] = 750,       [SIM_OFFER] = 150,   [SIM_RECLAIM] = 200, [SIM_PRIORITY] = 50,
+	[SIM_QUERY] = 75,       [SIM_LIST] = 300,    [SIM_UNLIST] = 200,  [SIM_BUDGET] = 25,
+	[SIM_CONTEXT] = 30,     [SIM_DEVICE] = 2,    [SIM_FENCE] = 75,    [SIM_SIGNAL] = 100,
+	[SIM_GPU_SIGNAL] = 125, [SIM_GPU_WAIT] = 60, [SIM_IDLE] = 75,     [SIM_ILLEGAL] = 200,
+	[SIM_STALL] = 30,       [SIM_REPEAT] = 10,   [SIM_LOSE] = 10,     [SIM_LOSE_ALL] = 1,
+	[SIM_ANSWER] = 30,      [SIM_HANG] = 1,      [SIM_POWER] = 2,     [SIM_DEATH] = 2,
+	[SIM_RESTART] = 1,      [SIM_REMOVAL] = 1,   [SIM_CLOCK] = 2,     [SIM_NO_MEMORY] = 40,
 };
 
 const char *const sim_fault_names[SIM_FAULTS_OF_SETUP] = {

@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""test_sim_seeds.py VIDMM [FIRST [SEEDS [STEPS]]]: `vidmm sim` with many seeds finds nothing, and does everything. TAP."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from tap_tests import main, test
+from vidmm_program import vidmm
+
+FIRST, SEEDS, STEPS = (sys.argv[2:] + ['97', '50', '2000'][len(sys.argv) - 2:])[:3]
+
+
+@test
+def q_465_no_seed_breaks_a_rule():
+    found = vidmm('sim', '--seed', FIRST, '--seeds', SEEDS, '--steps', STEPS).stdout
+    done = {name: int(count) for name, count in re.findall(r'^([a-z-]+) +(\d+) +\d+ +\d+(?:  fault)?$', found, re.M)}
+    assert len(done) > 30 and all(count for name, count in done.items() if name != 'no-memory'), done
+    for what, least in (('evictions', 300), ('discards', 30), ('resets', 10)):
+        assert int(re.search(rf'(\d+) {what}', found)[1]) >= least, found
+
+
+sys.exit(main())
