@@ -165,6 +165,7 @@ struct vmm_paging_buffer {
 	uint64_t address;        /* for the GPU: in the aperture if mapped, else bus_address */
 	void *private_data;
 	uint64_t last_sequence; /* the newest paging packet with commands from this buffer */
+	bool mapping;           /* its Map command is being written */
 };
 #define VMM_PAGING_BUFFERS_MAX 64u
 

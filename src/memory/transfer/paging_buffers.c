@@ -45,6 +45,9 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory, struct vmm_paging
  * Maps the current buffer of the lane into the paging buffer segment, if the miniport names one.
  * The Map command is in that buffer itself and runs from its system address. It is therefore
  * submitted alone. (SEG-21)
+ *
+ * If the command does not fit behind those that the buffer has, the buffer itself may be the next
+ * one of the lane, and is used again from its system address. It must not be mapped twice then.
  */
 static vmm_status paging_buffer_map(struct vmm_memory *memory, struct vmm_paging_lane *lane)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -53,10 +56,13 @@ static vmm_status paging_buffer_map(struct vmm_memory *memory, struct vmm_paging
 	struct vmm_dma_mapping place = {.physical = lane->physical};
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!memory->caps->paging_buffer_segment || buffer->segment || memory->powering_down)
+	if (!memory->caps->paging_buffer_segment || buffer->segment || buffer->mapping ||
+	    memory->powering_down)
 		return VMM_OK;
+	buffer->mapping = true;
 	vmm_status status = vmm_dma_map_in_free_space(
 		memory, &buffer->backing, 1u << (memory->caps->paging_buffer_segment - 1), &place);
+	buffer->mapping = false;
 	if (!vmm_ok(status))
 		return status;
 	vmm_memory_flush_locked(memory->adapter);
