@@ -669,8 +669,8 @@ struct vidmm_driver_bug_check {
 VIDMM_API bool vidmm_driver_bug_check(struct vidmm_driver_bug_check *check);
 
 /*
- * A block of pool of a miniport with VidmmVerifyDriver, or an MDL that a DDI got, for reports about a
- * crash of the driver.
+ * A block of pool of a miniport with VidmmVerifyDriver, or an MDL that a DDI got, for reports about
+ * a crash of the driver.
  */
 struct vidmm_driver_block {
 	char tag[5];

@@ -40,8 +40,8 @@ static void adoption_unlock(void) VMM_RELEASES(adoption_lock_class) VMM_NO_THREA
 }
 
 /*
- * Records for threads that are adopted while no memory is left. A caller such as a mutex lock cannot
- * fail, and one refused allocation must not end a host. Guarded by the adoption lock.
+ * Records for threads that are adopted while no memory is left. A caller such as a mutex lock
+ * cannot fail, and one refused allocation must not end a host. Guarded by the adoption lock.
  */
 enum { EMERGENCY_RECORDS = 64 };
 static struct vmm_os_thread emergency[EMERGENCY_RECORDS];

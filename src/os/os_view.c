@@ -250,8 +250,8 @@ void vmm_os_view_unmap(struct vmm_os_view *view)
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
 	/*
-	 * The kernel has no memory for the change. Taking the access away needs less. If that fails,
-	 * too, the view shows its last memory until it is mapped or released.
+	 * The kernel has no memory for the change. Taking the access away needs less. If that
+	 * fails, too, the view shows its last memory until it is mapped or released.
 	 */
 	if (mapping != view->address && mprotect(view->address, view->size_bytes, PROT_NONE))
 		fprintf(stderr,

@@ -198,7 +198,7 @@ static inline void *vmm_wire_argument(const struct vmm_wire_call *call)
 	return call->request.data;
 }
 /*
- * Host, before the call: makes room for the answer, so that no call is made that cannot be answered.
+ * Host, before the call: takes memory for the answer, so that each call that is made is answered.
  * Afterwards vmm_wire_make_answer does not fail. *BYTES: length of the answer. Returns VMM_OK or
  * VMM_NO_MEMORY. (Q-458)
  */

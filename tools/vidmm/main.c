@@ -281,8 +281,8 @@ static int run_verb(const char *verb, int argc, char **argv)
 }
 
 /*
- * What was written may lack parts if memory was refused. Clients of `serve` may use memory up, which
- * is no error of the host, and `run` has the exit code of its program. (Q-457)
+ * What was written may lack parts if memory was refused. Clients of `serve` may use memory up,
+ * which is no error of the host, and `run` has the exit code of its program. (Q-457)
  */
 static int check_memory(const char *verb, int code)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of `vidmm replay`. */
+#include <errno.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,10 +305,14 @@ static void free_raw(struct raw *raw)
 
 bool options_read(poptContext context, const char *verb, const int *help, int *exit_code)
 {
+	errno = 0;
 	int code = poptGetNextOpt(context);
 
-	/* The table has no option without a variable: NULLARG also means no memory. */
-	if (code == POPT_ERROR_MALLOC || code == POPT_ERROR_NULLARG) {
+	/*
+	 * The table has no option without a variable: NULLARG also means no memory. popt takes an
+	 * option whose value it had no memory for as one without a value, and says nothing.
+	 */
+	if (code == POPT_ERROR_MALLOC || code == POPT_ERROR_NULLARG || errno == ENOMEM) {
 		fprintf(stderr, "vidmm: out of memory\n");
 		*exit_code = REPLAY_ENVIRONMENT;
 		return false;

@@ -250,7 +250,7 @@ static void va_10_updates_of_a_context_run_in_order(void **state)
 	va_finish(&t.v);
 }
 
-/* Each context has a queue. One update waits for the fence, and that of another context does not. */
+/* Each context has a queue. One update waits for the fence, that of another context does not. */
 static void va_10_updates_of_one_context_do_not_hold_up_another(void **state)
 {
 	struct client_context second;
