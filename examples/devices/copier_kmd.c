@@ -450,7 +450,8 @@ static NTSTATUS transfer(struct paging *p, DXGKARG_BUILDPAGINGBUFFER *args)
 {
 	bool in = args->Transfer.Source.SegmentId == 0;
 	PMDL mdl = in ? args->Transfer.Source.pMdl : args->Transfer.Destination.pMdl;
-	const PFN_NUMBER *frames = MmGetMdlPfnArray(mdl) + args->Transfer.MdlOffset;
+	/* After a reset content may be lost: then there is nothing to copy, and no MDL. (PAG-27) */
+	const PFN_NUMBER *frames = mdl ? MmGetMdlPfnArray(mdl) + args->Transfer.MdlOffset : NULL;
 	uint64_t segment = (uint64_t)(in ? args->Transfer.Destination.SegmentAddress.QuadPart
 					 : args->Transfer.Source.SegmentAddress.QuadPart) +
 			   args->Transfer.TransferOffset;

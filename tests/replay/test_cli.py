@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 from tap_tests import main, test
@@ -212,19 +213,21 @@ def rules_explain_one_a_family_or_all():
 
 
 def on_terminal(columns, *args):
-    """What the program prints on a terminal."""
-    pid, fd = pty.fork()
-    if not pid:
-        os.execve(VIDMM, [VIDMM, *args], dict(os.environ, COLUMNS=str(columns)))
-    text = b''
-    try:
-        while data := os.read(fd, 65536):
-            text += data
-    except OSError:  # Linux ends a terminal so.
-        pass
-    os.close(fd)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    return text.decode().replace('\r\n', '\n').splitlines()
+    """What the program prints on a terminal. The test keeps the terminal open, because the kernel may drop what was not
+    read when the last process closes it."""
+    end = b'\0'
+    screen, terminal = pty.openpty()
+    with subprocess.Popen([VIDMM, *args], stdin=terminal, stdout=terminal, stderr=terminal, env=dict(os.environ, COLUMNS=str(columns))) as process:
+        waiter = threading.Thread(target=lambda: (process.wait(), os.write(terminal, end)))
+        waiter.start()
+        text = b''
+        while not text.endswith(end):
+            text += os.read(screen, 65536)
+        waiter.join()
+    os.close(screen)
+    os.close(terminal)
+    assert process.returncode == 0
+    return text[:-1].decode().replace('\r\n', '\n').splitlines()
 
 
 @test

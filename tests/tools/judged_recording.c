@@ -34,9 +34,11 @@ static void add_ddi(struct record_writer *record, uint16_t ddi, uint64_t status)
 
 int main(int argc, char **argv)
 {
-	struct record_writer *record = argc > 1 ? record_create(argv[1], json_object()) : NULL;
+	json_t *about = json_object();
+	struct record_writer *record = argc > 1 ? record_create(argv[1], about) : NULL;
 	const struct vidmm_event fatal = {.type = VIDMM_EVENT_FATAL, .arg = {0x116, 1, 2, 3}};
 
+	json_decref(about);
 	if (!record)
 		return EXIT_FAILURE;
 	add_finding(record, 0x40000040, "SPL-12: the first");

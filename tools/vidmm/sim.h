@@ -121,10 +121,11 @@ struct sim {
 	struct sim_process process[MODEL_PROCESSES];
 	struct model model;
 	const struct sim_step *step;
-	uint64_t findings;   /* since the step began */
-	char finding[320];   /* the first of them */
-	char rule[16];       /* of sim_rule */
-	uint32_t recoveries; /* from timeouts, since the step began */
+	uint64_t completions; /* events of fences */
+	uint64_t findings;    /* since the step began */
+	char finding[320];    /* the first of them */
+	char rule[16];        /* of sim_rule */
+	uint32_t recoveries;  /* from timeouts, since the step began */
 	/* The step's findings are its purpose. */
 	bool findings_expected;
 	bool no_memory; /* an allocation of the library fails during the step */

@@ -72,6 +72,10 @@ static void on_event(void *context, const struct vidmm_event *event, const char 
 {
 	struct sim *sim = context;
 
+	if (event->type == VIDMM_EVENT_FENCE) {
+		sim->completions++;
+		return;
+	}
 	if (event->type == VIDMM_EVENT_RECOVERY) {
 		note_recovery(sim, event->reason);
 		return;
@@ -209,10 +213,18 @@ void sim_close_process(struct sim *sim, uint32_t process)
 
 void sim_idle(struct sim *sim)
 {
-	/* What waits for a fence that has just been signaled becomes work first. */
-	vidmm_settle(sim->host);
-	vidmm_adapter_wait_idle(sim->adapter);
-	vidmm_settle(sim->host);
+	uint64_t before;
+
+	/*
+	 * What waits for a fence that has just been signaled becomes work first. A signal of the
+	 * GPU may release what was behind a wait when the adapter's wait began.
+	 */
+	do {
+		before = sim->completions;
+		vidmm_settle(sim->host);
+		vidmm_adapter_wait_idle(sim->adapter);
+		vidmm_settle(sim->host);
+	} while (sim->completions != before);
 	model_idle(&sim->model);
 }
 
@@ -230,7 +242,7 @@ bool sim_create_host(struct sim *sim)
 		.deadlock_context = sim,
 	};
 	const uint64_t events = 1ull << VIDMM_EVENT_FINDING | 1ull << VIDMM_EVENT_FATAL |
-				1ull << VIDMM_EVENT_RECOVERY;
+				1ull << VIDMM_EVENT_RECOVERY | 1ull << VIDMM_EVENT_FENCE;
 
 	if (vidmm_host_create(&options, &sim->host) >= 0 &&
 	    vidmm_subscribe(sim->host, events, on_event, sim))

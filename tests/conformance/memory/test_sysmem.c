@@ -653,12 +653,17 @@ static void alf_08_a_lock_of_protected_memory_is_refused(void **state)
 
 /* ---- system memory ---- */
 
-/* Returns the bytes of the pages that the memory objects have. */
+/*
+ * Returns the bytes of the pages that the memory objects have. A simulated client has descriptors
+ * of the same objects in this process.
+ */
 static uint64_t bytes_of_objects(void)
 {
 	char path[300], target[64];
 	struct dirent *entry;
 	uint64_t bytes = 0;
+	ino_t seen[64];
+	uint32_t count = 0;
 	DIR *folder = opendir("/proc/self/fd");
 
 	assert_non_null(folder);
@@ -668,8 +673,16 @@ static uint64_t bytes_of_objects(void)
 		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
 		ssize_t length = readlink(path, target, sizeof(target) - 1);
 		target[length > 0 ? length : 0] = 0;
-		if (strncmp(target, "/memfd:system memory", 20) == 0 && !stat(path, &about))
-			bytes += (uint64_t)about.st_blocks * 512;
+		if (strncmp(target, "/memfd:system memory", 20) || stat(path, &about))
+			continue;
+		uint32_t i = 0;
+		while (i < count && seen[i] != about.st_ino)
+			i++;
+		if (i < count)
+			continue;
+		assert_true(count < 64);
+		seen[count++] = about.st_ino;
+		bytes += (uint64_t)about.st_blocks * 512;
 	}
 	closedir(folder);
 	return bytes;
