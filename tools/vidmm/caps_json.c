@@ -8,6 +8,7 @@
 
 #include "caps.h"
 #include "caps_names.h"
+#include "json_text.h"
 #include "status_names.h"
 
 #define SCHEMA_VERSION 1
@@ -227,7 +228,6 @@ bool caps_json(FILE *file, const struct caps_options *options, const struct caps
 	const struct vidmm_adapter_report *report = &result->report;
 	enum replay_status verdict = caps_verdict(result);
 	json_t *top = json_object();
-	bool good;
 
 	json_object_set_new(top, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(top, "vidmm_version", json_string(vidmm_version()));
@@ -252,7 +252,5 @@ bool caps_json(FILE *file, const struct caps_options *options, const struct caps
 	json_object_set_new(top, "status_name",
 			    name_or_null(status_name((uint32_t)result->status)));
 	json_object_set_new(top, "exit_code", json_integer(verdict));
-	good = json_dumpf(top, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-	json_decref(top);
-	return good;
+	return json_write(file, top);
 }

@@ -12,17 +12,6 @@
 #define SARIF_SCHEMA \
 	"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-/* Writes the document and frees it. NULL: out of memory. */
-static bool dump(FILE *file, json_t *document)
-{
-	bool good = document && json_dumpf(document, file, JSON_INDENT(2)) == 0;
-
-	if (good)
-		fputc('\n', file);
-	json_decref(document);
-	return good;
-}
-
 /* Returns a list with an element for each index, NULL when out of memory. */
 static json_t *list_of(uint32_t count, const void *from,
 		       json_t *(*element)(const void *from, uint32_t index))
@@ -100,10 +89,10 @@ static json_t *suppression_of(const void *from, uint32_t index)
 
 bool check_json(FILE *file, const struct check_result *result)
 {
-	return dump(file,
-		    json_pack("{s:i, s:o, s:o}", "schema_version", 1, "recordings",
-			      list_of(result->run_count, result, recording_of), "suppressions",
-			      list_of(result->suppressions.count, result, suppression_of)));
+	return json_write(
+		file, json_pack("{s:i, s:o, s:o}", "schema_version", 1, "recordings",
+				list_of(result->run_count, result, recording_of), "suppressions",
+				list_of(result->suppressions.count, result, suppression_of)));
 }
 
 /* ---- SARIF ---- */
@@ -177,7 +166,8 @@ static json_t *sarif_results(const struct check_result *result)
 
 bool check_sarif(FILE *file, const struct check_result *result)
 {
-	return dump(file, json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}", "$schema",
+	return json_write(file,
+			  json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}", "$schema",
 				    SARIF_SCHEMA, "version", "2.1.0", "runs", "tool", "driver",
 				    "name", "vidmm", "version", vidmm_version(), "rules",
 				    sarif_rules(result), "results", sarif_results(result)));

@@ -86,7 +86,6 @@ bool conform_json(FILE *file, const struct conform_options *options,
 {
 	unsigned counts[CONFORM_BAD_ADAPTER] = {0};
 	json_t *object;
-	bool good;
 
 	count(outcomes, counts);
 	object = json_pack(
@@ -98,7 +97,5 @@ bool conform_json(FILE *file, const struct conform_options *options,
 		"situations", situations_of(outcomes), "ok", (int)counts[CONFORM_OK], "broke",
 		(int)counts[CONFORM_BROKE], "not_exercised", (int)counts[CONFORM_NOT_EXERCISED],
 		"exit_code", exit_code);
-	good = object && json_dumpf(object, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-	json_decref(object);
-	return good;
+	return json_write(file, object);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "coverage.h"
+#include "json_text.h"
 #include "status_names.h"
 #include "wrap.h"
 
@@ -139,12 +140,7 @@ static json_t *types_of(const struct coverage *coverage)
 
 bool coverage_json(FILE *file, const struct coverage *coverage)
 {
-	json_t *document = json_pack("{s:i, s:I, s:o}", "schema_version", 1, "events",
-				     (json_int_t)coverage->events, "types", types_of(coverage));
-	bool good = document && json_dumpf(document, file, JSON_INDENT(2)) == 0;
-
-	if (good)
-		fputc('\n', file);
-	json_decref(document);
-	return good;
+	return json_write(file,
+			  json_pack("{s:i, s:I, s:o}", "schema_version", 1, "events",
+				    (json_int_t)coverage->events, "types", types_of(coverage)));
 }

@@ -348,7 +348,6 @@ bool summary_json(FILE *file, const struct options *options, const struct run *r
 {
 	json_t *top, *array;
 	unsigned i;
-	bool good;
 
 	if (!options->compare) {
 		top = run_object(options, &runs[0]);
@@ -358,7 +357,5 @@ bool summary_json(FILE *file, const struct options *options, const struct run *r
 			json_array_append_new(array, run_object(options, &runs[i]));
 		top = json_pack("{s:i, s:o}", "schema_version", SCHEMA_VERSION, "runs", array);
 	}
-	good = top && json_dumpf(top, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-	json_decref(top);
-	return good;
+	return json_write(file, top);
 }

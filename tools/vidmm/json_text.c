@@ -17,3 +17,12 @@ json_t *json_text(const char *text)
 	free(ascii);
 	return string;
 }
+
+bool json_write(FILE *file, json_t *document)
+{
+	bool good = document && json_dumpf(document, file, JSON_INDENT(2)) == 0 &&
+		    fputc('\n', file) != EOF;
+
+	json_decref(document);
+	return good;
+}

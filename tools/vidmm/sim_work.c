@@ -249,7 +249,7 @@ void sim_lose(struct sim *sim, const struct sim_step *step)
 	fill_with(sim, step, SOFTGPU_LOSE_INTERRUPT);
 }
 
-/* A line of the device is broken for a while. */
+/* For a millisecond the device loses the interrupts of all completions. */
 void sim_lose_all(struct sim *sim, const struct sim_step *step)
 {
 	struct work work = {0};

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "json_text.h"
 #include "policy.h"
 #include "whatif.h"
 
@@ -102,14 +103,11 @@ static json_t *knees(const struct whatif_grid *grid)
 bool whatif_json(FILE *file, const struct whatif_grid *grid)
 {
 	json_t *cells = json_array(), *top;
-	bool good;
 
 	for (unsigned i = 0; i < grid->count; i++)
 		json_array_append_new(cells, cell_object(&grid->cells[i]));
 	top = json_pack("{s:i, s:s, s:o, s:o, s:i}", "schema_version", SCHEMA_VERSION,
 			"vidmm_version", vidmm_version(), "cells", cells, "knees", knees(grid),
 			"exit_code", whatif_grid_status(grid));
-	good = top && json_dumpf(top, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
-	json_decref(top);
-	return good;
+	return json_write(file, top);
 }
