@@ -17,8 +17,8 @@ PLAN = re.compile(r'^1\.\.(\d+)', re.M)
 LINE = re.compile(r'^(not )?ok\b(.*)$', re.M)
 DIAGNOSTICS = 20
 STDERR_FIRST, STDERR_LAST = 40, 8
-# What a replay test prints about the recordings that it played or left out for lack of time.
-REMARK = re.compile(r'^# (\d+ recordings? in .*|left out .*)$', re.M)
+# What tests print about the recordings that they played or left out for lack of time, and about simulated work.
+REMARK = re.compile(r'^# (\d+ recordings? in .*|left out .*|simulated .*)$', re.M)
 GOOD = ('OK', 'EXPECTEDFAIL')
 
 

@@ -24,7 +24,14 @@ static void add(struct sim_result *sum, const struct sim_result *result)
 	sum->seconds += result->seconds;
 }
 
-static void print_table(const struct sim_result *sum)
+/* How many adapters had which fault by their properties. */
+static void print_properties(const uint64_t adapters[SIM_FAULTS_OF_SETUP])
+{
+	for (uint32_t i = 0; i < SIM_FAULTS_OF_SETUP; i++)
+		printf("%-12s %10" PRIu64 " adapters  fault\n", sim_fault_names[i], adapters[i]);
+}
+
+static void print_table(const struct sim_result *sum, const uint64_t adapters[SIM_FAULTS_OF_SETUP])
 {
 	uint64_t steps = 0;
 
@@ -35,6 +42,7 @@ static void print_table(const struct sim_result *sum)
 		       sum->done[i], sum->refused[i], sum->skipped[i],
 		       i >= SIM_FIRST_FAULT ? "  fault" : "");
 	}
+	print_properties(adapters);
 	printf("%" PRIu64 " steps, %" PRIu64 " bytes compared, %" PRIu64 " evictions, %" PRIu64
 	       " discards, %" PRIu64 " resets",
 	       steps, sum->compared_bytes, sum->evictions, sum->discards, sum->resets);
@@ -117,6 +125,7 @@ static enum replay_status run_seeds(const struct sim_options *options, struct si
 {
 	struct sim_result *result = sim_result_create(), sum = {0};
 	enum replay_status status = result ? REPLAY_CLEAN : REPLAY_ENVIRONMENT;
+	uint64_t adapters[SIM_FAULTS_OF_SETUP] = {0};
 
 	for (uint64_t i = 0; i < options->seeds && status == REPLAY_CLEAN; i++) {
 		if (!plan->steps) {
@@ -124,11 +133,13 @@ static enum replay_status run_seeds(const struct sim_options *options, struct si
 			plan->setup.seed = options->setup.seed + i;
 			sim_draw_setup(&plan->setup, options->setup_faults);
 		}
+		for (uint32_t k = 0; k < SIM_FAULTS_OF_SETUP; k++)
+			adapters[k] += plan->setup.faults >> k & 1;
 		status = run_one(options, plan, result);
 		add(&sum, result);
 	}
 	if (status == REPLAY_CLEAN && !options->quiet)
-		print_table(&sum);
+		print_table(&sum, adapters);
 	sim_result_destroy(result);
 	return status;
 }

@@ -79,6 +79,7 @@ struct sim_setup {
 	uint32_t engine_reset;    /* 0: a hung engine resets the adapter */
 	uint32_t preempts;        /* 1: PreemptionAware */
 	uint32_t switch_per_1024; /* of vidmm_host_options */
+	uint32_t faults;          /* of the adapter; bit n: enum sim_fault n */
 	bool no_contents;
 };
 

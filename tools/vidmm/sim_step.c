@@ -71,26 +71,37 @@ struct sim_step sim_draw(uint64_t seed, uint64_t index, uint32_t processes,
 void sim_draw_setup(struct sim_setup *setup, uint32_t faults)
 {
 	static const uint32_t switches[] = {0, 0, 20, 200};
+	/* All but one of so many seeds have the fault. */
+	static const uint32_t in[SIM_FAULTS_OF_SETUP] = {
+		[SIM_FAULT_MEMORY] = 4,
+		[SIM_FAULT_APERTURE] = 2,
+		[SIM_FAULT_BUFFERS] = 2,
+		[SIM_FAULT_WRAP] = 4,
+	};
 	/* The stream is another one than that of the steps. */
 	uint64_t seed = ~setup->seed;
 
 	if (!setup->model)
 		setup->model = setup->seed % 2 ? SOFTGPU_MODEL_WDDM2 : SOFTGPU_MODEL_WDDM1;
+	setup->faults = 0;
 	setup->vram_bytes = 4u << 20;
 	setup->aperture_bytes = 4u << 20;
 	/* Some of both must fit into the aperture together. */
 	setup->dma_bytes = 16384;
 	setup->paging_bytes = 16384;
 	setup->first_fence = 1;
-	if (faults & 1u << SIM_FAULT_MEMORY && number(seed, 0) % 4)
+	for (uint32_t i = 0; i < SIM_FAULTS_OF_SETUP; i++)
+		if (faults & 1u << i && number(seed, i) % in[i])
+			setup->faults |= 1u << i;
+	if (setup->faults & 1u << SIM_FAULT_MEMORY)
 		setup->vram_bytes = 262144;
-	if (faults & 1u << SIM_FAULT_APERTURE && number(seed, 1) % 2)
+	if (setup->faults & 1u << SIM_FAULT_APERTURE)
 		setup->aperture_bytes = 524288;
-	if (faults & 1u << SIM_FAULT_BUFFERS && number(seed, 2) % 2) {
+	if (setup->faults & 1u << SIM_FAULT_BUFFERS) {
 		setup->dma_bytes = 4096;
 		setup->paging_bytes = 4096;
 	}
-	if (faults & 1u << SIM_FAULT_WRAP && number(seed, 3) % 4)
+	if (setup->faults & 1u << SIM_FAULT_WRAP)
 		setup->first_fence = UINT32_MAX - number(seed, 4) % 512;
 	setup->engine_reset = number(seed, 5) % 2;
 	setup->preempts = number(seed, 6) % 2;
