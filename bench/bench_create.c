@@ -155,6 +155,7 @@ static void run_allocations(void *state, uint64_t steps)
 		destroy(churn, churn->allocations[victim]);
 		churn->allocations[victim] = create(churn);
 	}
+	bench_require(churn->failures == 0);
 }
 
 static void run_malloc(void *state, uint64_t steps)

@@ -279,6 +279,7 @@ static void run_pairs(void *state, uint64_t steps)
 	struct access *access = state;
 
 	pairs(access, &access->allocation[0].handle, steps);
+	bench_require(!access->failures);
 }
 
 /* Other cases attach processes of their own to the program, so this thread selects one. */
@@ -289,14 +290,18 @@ static void run_thunks(void *state, uint64_t steps)
 
 	thunk_pairs(access, steps);
 	vidmm_d3dkmt_enter(before);
+	bench_require(!access->failures);
 }
 
 static void run_busy(void *state, uint64_t steps)
 {
 	struct access *access = state;
 
+	uint64_t refused = 0;
+
 	for (uint64_t i = 0; i < steps; i++)
-		bench_use(lock(access, &access->allocation[0].handle, DONOT_WAIT));
+		refused += !lock(access, &access->allocation[0].handle, DONOT_WAIT);
+	bench_require(refused == steps);
 }
 
 static void run_both(void *state, uint64_t steps)
@@ -308,6 +313,7 @@ static void run_both(void *state, uint64_t steps)
 	pairs(access, &access->allocation[0].handle, steps * PAIRS_A_STEP);
 	while (atomic_load_explicit(&access->done, memory_order_acquire) != goal)
 		;
+	bench_require(!access->failures);
 }
 
 BENCH(.name = "lock.pair", .parameter = IDLE, .setup = access_create, .run = run_pairs,

@@ -1,17 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests the harness: valid JSON, ordered statistics, one line for each selected case. Prints TAP.
+"""Tests the harness: valid JSON, ordered statistics, one line for each selected case, builds in turns. Prints TAP.
 
     check_bench.py VIDMM-BENCH
 """
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
+
+AGAINST = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'against.py')
 
 
 def run(program, *arguments):
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+
+
+def compare(program, other, *arguments):
+    return run(sys.executable, AGAINST, '--pairs', '2', '--rounds', '1', '--round-us', '50', *arguments, program, other)
+
+
+def against(program):
+    """Two programs that are one: the ratios depend on the machine, what is compared does not."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = shutil.copy(program, os.path.join(folder, 'vidmm-bench'))
+        text = compare(program, folder, '--only', 'floor.getpid')
+        report = json.loads(compare(program, other, '--only', 'floor.getpid', '--json').stdout)
+    [case] = report['cases']
+    return [
+        ('against: a row of the case', text.returncode in (0, 1) and 'floor.getpid ' in text.stdout),
+        ('against: the median is between the ends', 0 < case['least'] <= case['ratio'] <= case['most']),
+        ('against: a program is not compared with itself', compare(program, program).returncode == 2),
+        ('against: what is no build is refused', compare(program, '/nothing').returncode == 1),
+    ]
 
 
 def main(program):
@@ -34,6 +58,7 @@ def main(program):
         ('an unknown option is a usage error', run(program, '--nonsense').returncode == 2),
         ('no rounds is a usage error', run(program, '--rounds', '0').returncode == 2),
     ]
+    results += against(program)
     print(f'1..{len(results)}')
     for number, (name, good) in enumerate(results, 1):
         print(f'{"ok" if good else "not ok"} {number} - {name}')
