@@ -638,6 +638,13 @@ void vmm_budget_release(struct vmm_adapter *adapter, const struct vmm_process *p
 /* Continues the operations of paging queues and the queued evictions. */
 void vmm_paging_work_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Returns whether a packet with that number (see adapter->submissions) is not to be prepared yet:
+ * an operation of a paging queue waits for the GPU, and many later packets have overtaken the
+ * operation. (Q-495)
+ */
+bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submission)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * What a submission needs: the device's list as it was before the submission, and what the
  * submission references.
  */

@@ -12,6 +12,12 @@
 #include "object/stopped.h"
 #include "sync/sync.h"
 
+/*
+ * An operation that waits for the GPU is overtaken by this many submissions at most: a client that
+ * always has work would use its memory forever. (Q-495)
+ */
+#define OVERTAKEN_AT_MOST 64u
+
 struct vmm_paging_queue {
 	struct vmm_device *device;
 	struct vmm_list link;        /* in memory->paging_queues */
@@ -28,7 +34,10 @@ struct vmm_paging_queue {
 struct vmm_paging_operation {
 	struct vmm_list link;
 	uint64_t value;
+	uint64_t submission; /* adapter->submissions when it was queued */
 	bool placed;
+	bool awaits_gpu;        /* the last attempt found memory that the GPU uses */
+	bool holds_back;        /* it has held a packet back */
 	uint64_t sequence;      /* valid once placed */
 	uint64_t unlock_ticket; /* it waits until other processes unlock; 0: it does not */
 	uint32_t count;
@@ -187,6 +196,7 @@ uint64_t vmm_paging_operation_add(struct vmm_paging_queue *queue,
 		operation->refs[i] = refs[i];
 	operation->count = count;
 	operation->value = ++queue->last_value;
+	operation->submission = atomic_load(&queue->device->adapter->submissions);
 	vmm_list_push_back(&queue->operations, &operation->link);
 	atomic_fetch_add(&queue->device->adapter->paging_work, 1);
 	return operation->value;
@@ -225,6 +235,63 @@ uint64_t vmm_paging_operation_add_paged(struct vmm_paging_queue *queue,
 	operation->placed = true;
 	operation->sequence = sequence;
 	return vmm_paging_operation_add(queue, operation, NULL, 0);
+}
+
+/* The queue's first operation that is not placed yet, or NULL. */
+static struct vmm_paging_operation *first_unplaced(const struct vmm_paging_queue *queue)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&queue->device->adapter->paging_lock);
+	vmm_list_for_each (link, &queue->operations) {
+		struct vmm_paging_operation *operation =
+			vmm_container_of(link, struct vmm_paging_operation, link);
+
+		if (!operation->placed)
+			return operation;
+	}
+	return NULL;
+}
+
+VMM_COLD static void report_hold(const struct vmm_paging_queue *queue,
+				 struct vmm_paging_operation *operation)
+{
+	if (operation->holds_back)
+		return;
+	operation->holds_back = true;
+	vmm_reason(queue->device->adapter->observe, VMM_PENDING, queue->device->process->id,
+		   queue->handle,
+		   "Q-495: operation %llu of paging queue 0x%08x waits for memory that the GPU "
+		   "uses, and %u later submissions have overtaken it: further ones wait until its "
+		   "allocations are placed",
+		   (unsigned long long)operation->value, queue->handle, OVERTAKEN_AT_MOST);
+}
+
+/*
+ * The operation waits only for packets that are prepared, and these complete whatever else happens.
+ * So the wait of the packet that is held back ends. An operation that waits for an unlock holds
+ * back no packet: the thread that will unlock may wait for that packet.
+ */
+bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submission)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&adapter->paging_lock);
+	if (atomic_load(&adapter->closed) || atomic_load(&adapter->removed))
+		return false;
+	vmm_list_for_each (link, &adapter->memory->paging_queues) {
+		const struct vmm_paging_queue *queue =
+			vmm_container_of(link, struct vmm_paging_queue, link);
+		struct vmm_paging_operation *operation = first_unplaced(queue);
+
+		if (!operation || !operation->awaits_gpu ||
+		    submission <= operation->submission + OVERTAKEN_AT_MOST)
+			continue;
+		report_hold(queue, operation);
+		return true;
+	}
+	return false;
 }
 
 /* Is the allocation still on the list? The client may have evicted it since the call. */
@@ -316,6 +383,8 @@ static void place_operations(struct vmm_memory *memory, struct vmm_paging_queue 
 		if (operation->placed)
 			continue;
 		vmm_status status = place(memory, queue, operation);
+		operation->awaits_gpu = status == VMM_PENDING && !is_held_up(operation) &&
+					!operation->unlock_ticket;
 		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED)
 			return;
 		if (status != VMM_OK)
@@ -332,6 +401,8 @@ static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *
 	vmm_assert_held(&queue->device->adapter->paging_lock);
 	if (vmm_likely(!vmm_device_lost(queue->device)))
 		vmm_sync_set(queue->fence, operation->value);
+	if (vmm_unlikely(operation->awaits_gpu)) /* the packets that it held back go on */
+		vmm_progress_signal(queue->device->adapter);
 	vmm_list_remove(&operation->link);
 	if (operation->count)
 		vmm_free(operation);

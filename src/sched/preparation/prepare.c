@@ -373,6 +373,9 @@ static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_l
 			vmm_queue_drain_locked(sched);
 			continue;
 		}
+		if (vmm_unlikely(atomic_load(&sched->adapter->paging_work)) &&
+		    vmm_paging_holds_back(sched->adapter, dma->submission))
+			return VMM_PENDING;
 		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED
 									: prepare_one(sched, dma);
 
