@@ -81,7 +81,7 @@ static uint64_t hear(struct relative *r, int *fd)
 
 /* ---- calls ---- */
 
-static void connect_as(struct relative *r, const char *socket, const char *name)
+static void connect_to(struct relative *r, const char *socket, const char *name, uint32_t adapter)
 {
 	D3DKMT_ADAPTERINFO adapters[4];
 	D3DKMT_ENUMADAPTERS2 list = {.NumAdapters = 4, .pAdapters = adapters};
@@ -89,9 +89,14 @@ static void connect_as(struct relative *r, const char *socket, const char *name)
 	check(vidmm_connect(socket, name, &r->connection) >= 0, "a host is there");
 	vidmm_connection_attach(r->connection);
 	check(!D3DKMTEnumAdapters2(&list) && list.NumAdapters == 2, "it has two adapters");
-	D3DKMT_CREATEDEVICE create = {.hAdapter = adapters[REMOTE_SCRIPTED].hAdapter};
+	D3DKMT_CREATEDEVICE create = {.hAdapter = adapters[adapter].hAdapter};
 	check(!D3DKMTCreateDevice(&create), "a device can be made");
 	r->device = create.hDevice;
+}
+
+static void connect_as(struct relative *r, const char *socket, const char *name)
+{
+	connect_to(r, socket, name, REMOTE_SCRIPTED);
 }
 
 /* ---- the two programs ---- */
@@ -409,13 +414,225 @@ static int named(struct relative *r, const char *socket)
 	return REMOTE_DONE;
 }
 
+/* ---- cancelled: waits for a value that the killed process would have signaled ---- */
+
+static void wait_by_gpu(D3DKMT_HANDLE context, D3DKMT_HANDLE fence, UINT64 value)
+{
+	const D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU args = {.hContext = context,
+								 .ObjectCount = 1,
+								 .ObjectHandleArray = &fence,
+								 .MonitoredFenceValueArray =
+									 &value};
+
+	check(!D3DKMTWaitForSynchronizationObjectFromGpu(&args), "a context can wait");
+}
+
+static int cancelled(struct relative *r, const char *socket)
+{
+	struct remote_fence fence;
+	pthread_t thread;
+	int fd;
+
+	if (fork_one(r)) {
+		connect_as(r, socket, "maker");
+		fence = remote_kmt_fence(r->device, REMOTE_SHARED_BY_NT);
+		check(!remote_kmt_share(fence.handle, NULL, &fd), "it can be shared");
+		tell(r, 1, fd);
+		(void)hear(r, NULL);
+		return 1;
+	}
+	connect_as(r, socket, "waits");
+	(void)hear(r, &fd);
+	check(!remote_kmt_open(r->device, fd, &fence), "the descriptor is the fence");
+	close(fd);
+	struct remote_fence done = remote_kmt_fence(r->device, 0);
+	D3DKMT_HANDLE context = make_context(r);
+	wait_by_gpu(context, fence.handle, 7);
+	signal_by_gpu(context, done.handle, 1);
+	struct killer k = {.r = r, .caller = (pid_t)syscall(SYS_gettid)};
+	check(!pthread_create(&thread, NULL, kill_when_it_sleeps, &k), "a thread");
+	k.calls = true;
+	check(remote_kmt_wait(r->device, fence.handle, 7) == STATUS_CANCELLED && *fence.value == 0,
+	      "the call that waits returns STATUS_CANCELLED");
+	pthread_join(thread, NULL);
+	/* The fence is as it was, and the wait of the context goes on. */
+	check(!remote_kmt_signal(r->device, fence.handle, 6) && *fence.value == 6, "6 goes");
+	check(*done.value == 0, "the context waits");
+	check(!remote_kmt_signal(r->device, fence.handle, 7), "7 goes");
+	check(!remote_kmt_wait(r->device, done.handle, 1), "the context goes on");
+	return REMOTE_DONE;
+}
+
+/* ---- content: a shared allocation whose creator is killed, under memory pressure ---- */
+
+#define SHARED_BYTES (128u << 10)
+#define OTHER_BYTES  (1u << 20)
+#define OTHERS       6u /* together more than the memory of the adapter */
+
+static struct softgpu_allocation allocation_of(uint64_t bytes)
+{
+	return (struct softgpu_allocation){.version = SOFTGPU_ALLOCATION_VERSION,
+					   .flags = SOFTGPU_ALLOCATION_CPU_VISIBLE,
+					   .size_bytes = bytes};
+}
+
+/* Returns the allocation. `global` NULL: it is not shared. */
+static D3DKMT_HANDLE allocate(struct relative *r, uint64_t bytes, D3DKMT_HANDLE *global)
+{
+	struct softgpu_allocation spec = allocation_of(bytes);
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = r->device, .NumAllocations = 1, .pAllocationInfo = &info};
+
+	args.Flags.CreateResource = args.Flags.CreateShared = global != NULL;
+	check(!D3DKMTCreateAllocation(&args), "an allocation can be made");
+	if (global)
+		*global = args.hGlobalShare;
+	return info.hAllocation;
+}
+
+/* Returns the words of an allocation, locked; it is unlocked by the next call. */
+static uint32_t *lock_words(struct relative *r, D3DKMT_HANDLE allocation)
+{
+	D3DKMT_LOCK args = {.hDevice = r->device, .hAllocation = allocation};
+
+	check(!D3DKMTLock(&args) && args.pData, "it can be locked");
+	return args.pData;
+}
+
+static void unlock(struct relative *r, D3DKMT_HANDLE allocation)
+{
+	const D3DKMT_UNLOCK args = {
+		.hDevice = r->device, .NumAllocations = 1, .phAllocations = &allocation};
+
+	check(!D3DKMTUnlock(&args), "it can be unlocked");
+}
+
+static struct client_context open_context(struct relative *r)
+{
+	D3DKMT_CREATECONTEXT args = {.hDevice = r->device};
+	struct client_context c = {0};
+
+	check(!D3DKMTCreateContext(&args), "a context can be made");
+	c.c.hContext = (HANDLE)(uintptr_t)args.hContext;
+	c.c.pCommandBuffer = args.pCommandBuffer;
+	c.c.CommandBufferSize = args.CommandBufferSize;
+	c.c.pAllocationList = args.pAllocationList;
+	c.c.AllocationListSize = args.AllocationListSize;
+	return c;
+}
+
+static void render(struct client_context *c)
+{
+	D3DKMT_RENDER args = {.hContext = (D3DKMT_HANDLE)(uintptr_t)c->c.hContext,
+			      .CommandLength = c->command_bytes,
+			      .AllocationCount = c->allocations};
+
+	check(!D3DKMTRender(&args), "commands can be submitted");
+	c->c.pCommandBuffer = args.pNewCommandBuffer;
+	c->c.pAllocationList = args.pNewAllocationList;
+	c->command_bytes = c->allocations = 0;
+}
+
+/* Has the GPU copy the shared allocation, and compares the words. */
+static void expect_content(struct relative *r, struct client_context *c, D3DKMT_HANDLE shared,
+			   uint32_t first, uint32_t step)
+{
+	D3DKMT_HANDLE copy = allocate(r, SHARED_BYTES, NULL);
+	bool same = true;
+
+	client_copy(c, shared, copy, SHARED_BYTES);
+	render(c);
+	const uint32_t *words = lock_words(r, copy);
+	for (uint32_t i = 0; i < SHARED_BYTES / 4; i++)
+		same &= words[i] == first + i * step;
+	check(same, "the content is what was written last");
+	unlock(r, copy);
+	const D3DKMT_DESTROYALLOCATION end = {
+		.hDevice = r->device, .phAllocationList = &copy, .AllocationCount = 1};
+	check(!D3DKMTDestroyAllocation(&end), "the copy can be destroyed");
+}
+
+/* Uses so much memory that the shared allocation is evicted. */
+static void press(struct relative *r, struct client_context *c, D3DKMT_HANDLE others[OTHERS])
+{
+	for (uint32_t i = 0; i < OTHERS; i++) {
+		others[i] = others[i] ? others[i] : allocate(r, OTHER_BYTES, NULL);
+		client_fill(c, others[i], OTHER_BYTES, i);
+		render(c);
+	}
+}
+
+static void share_content(struct relative *r, const char *socket)
+{
+	D3DKMT_HANDLE global;
+
+	connect_to(r, socket, "maker", REMOTE_SOFTGPU);
+	D3DKMT_HANDLE shared = allocate(r, SHARED_BYTES, &global);
+	uint32_t *words = lock_words(r, shared);
+	for (uint32_t i = 0; i < SHARED_BYTES / 4; i++)
+		words[i] = 0x1000 + i;
+	unlock(r, shared);
+	tell(r, global, -1);
+	(void)hear(r, NULL);
+}
+
+/* Returns the allocation of the resource with that global handle. */
+static D3DKMT_HANDLE open_shared(struct relative *r, D3DKMT_HANDLE global, D3DKMT_HANDLE *resource)
+{
+	struct softgpu_allocation spec;
+	D3DDDI_OPENALLOCATIONINFO info = {0};
+	D3DKMT_OPENRESOURCE args = {.hDevice = r->device,
+				    .hGlobalShare = global,
+				    .NumAllocations = 1,
+				    .pOpenAllocationInfo = &info,
+				    .pTotalPrivateDriverDataBuffer = &spec,
+				    .TotalPrivateDriverDataBufferSize = sizeof(spec)};
+
+	check(!D3DKMTOpenResource(&args), "what was shared can be opened");
+	*resource = args.hResource;
+	return info.hAllocation;
+}
+
+static int content(struct relative *r, const char *socket)
+{
+	D3DKMT_HANDLE resource, others[OTHERS] = {0};
+
+	if (fork_one(r)) {
+		share_content(r, socket);
+		return 1;
+	}
+	connect_to(r, socket, "opener", REMOTE_SOFTGPU);
+	D3DKMT_HANDLE global = (D3DKMT_HANDLE)hear(r, NULL);
+	D3DKMT_HANDLE shared = open_shared(r, global, &resource);
+	struct client_context c = open_context(r);
+	press(r, &c, others); /* its content is in the memory of its creator */
+	kill_other(r);
+	expect_content(r, &c, shared, 0x1000, 1);
+	press(r, &c, others);
+	expect_content(r, &c, shared, 0x1000, 1);
+	client_fill(&c, shared, SHARED_BYTES, 0x77);
+	render(&c);
+	press(r, &c, others);
+	expect_content(r, &c, shared, 0x77, 0);
+	D3DKMT_QUERYRESOURCEINFO ask = {.hDevice = r->device, .hGlobalShare = global};
+	check(!D3DKMTQueryResourceInfo(&ask), "it can still be opened");
+	const D3DKMT_DESTROYALLOCATION end = {.hDevice = r->device, .hResource = resource};
+	check(!D3DKMTDestroyAllocation(&end), "the last opening can be closed");
+	ask = (D3DKMT_QUERYRESOURCEINFO){.hDevice = r->device, .hGlobalShare = global};
+	check(D3DKMTQueryResourceInfo(&ask) == STATUS_INVALID_PARAMETER, "then it is gone");
+	return REMOTE_DONE;
+}
+
 int remote_relatives(const char *socket, const char *what)
 {
 	static const struct {
 		const char *name;
 		int (*run)(struct relative *r, const char *socket);
-	} all[] = {{"keyed", keyed}, {"inside", inside},   {"mutex", mutex}, {"nt", nt},
-		   {"fork", forked}, {"exec", exec_other}, {"name", named}};
+	} all[] = {{"keyed", keyed}, {"inside", inside},       {"mutex", mutex},
+		   {"nt", nt},       {"fork", forked},         {"exec", exec_other},
+		   {"name", named},  {"cancelled", cancelled}, {"content", content}};
 	struct relative r = {.other = -1};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -60,6 +60,18 @@ static void a_name_is_found_by_another_program(void **state)
 	run("name");
 }
 
+static void sfl_27_shr_33_the_death_of_a_process_ends_waits_of_the_cpu_only(void **state)
+{
+	(void)state;
+	run("cancelled");
+}
+
+static void rop_06_a_shared_allocation_outlives_its_killed_creator(void **state)
+{
+	(void)state;
+	run("content");
+}
+
 int main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {
@@ -72,6 +84,8 @@ int main(int count, char **arguments)
 #endif
 		cmocka_unit_test(a_descriptor_goes_through_exec),
 		cmocka_unit_test(a_name_is_found_by_another_program),
+		cmocka_unit_test(sfl_27_shr_33_the_death_of_a_process_ends_waits_of_the_cpu_only),
+		cmocka_unit_test(rop_06_a_shared_allocation_outlives_its_killed_creator),
 	};
 
 	remote_init(count, arguments);
