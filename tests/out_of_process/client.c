@@ -80,7 +80,7 @@ int main(int count, char **arguments)
 		     {"protected", remote_protected}, {"fences", remote_fences},
 		     {"wait", remote_wait_fence},     {"cycle", remote_cycle},
 		     {"relatives", remote_relatives}, {"inherit", remote_inherit},
-		     {"asleep", remote_asleep}};
+		     {"asleep", remote_asleep},       {"heir", remote_heir}};
 
 	for (size_t i = 0; count == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(modes[i].name, arguments[1]))

@@ -79,6 +79,7 @@ int remote_wait_fence(const char *socket, const char *argument);
 int remote_cycle(const char *socket, const char *count);
 int remote_relatives(const char *socket, const char *what);
 int remote_inherit(const char *socket, const char *number);
+int remote_heir(const char *socket, const char *handles);
 int remote_asleep(const char *socket, const char *argument);
 int remote_exhaust(const char *socket, const char *count);
 

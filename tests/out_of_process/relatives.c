@@ -6,6 +6,8 @@
  * each that failed.
  */
 #include <d3dkmthk.h>
+#include <errno.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -343,6 +345,15 @@ static int forked(struct relative *r, const char *socket)
 
 /* ---- exec: a descriptor that is left open goes along ---- */
 
+/* The path of this program. */
+static void program_path(char path[4096])
+{
+	ssize_t length = readlink("/proc/self/exe", path, 4095);
+
+	check(length > 0, "this program has a file");
+	path[length] = 0;
+}
+
 static int exec_other(struct relative *r, const char *socket)
 {
 	char number[16], program[4096];
@@ -352,9 +363,7 @@ static int exec_other(struct relative *r, const char *socket)
 	struct remote_fence fence = remote_kmt_fence(r->device, REMOTE_SHARED_BY_NT);
 	check(!remote_kmt_share(fence.handle, NULL, &fd), "it can be shared");
 	check(!remote_kmt_signal(r->device, fence.handle, 17), "17 goes");
-	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	check(length > 0, "this program has a file");
-	program[length] = 0;
+	program_path(program);
 	if (fork_one(r)) {
 		fd = dup(fd); /* without the flag that closes it */
 		snprintf(number, sizeof(number), "%d", fd);
@@ -625,6 +634,82 @@ static int content(struct relative *r, const char *socket)
 	return REMOTE_DONE;
 }
 
+/* ---- reuse: a program that gets the process id of a killed one inherits nothing ---- */
+
+/* Creates a process with that id. Returns as fork(); the child must call exec. */
+static pid_t fork_as(pid_t pid)
+{
+	const struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = 1};
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static void own_and_be_killed(struct relative *r, const char *socket)
+{
+	connect_as(r, socket, "first");
+	struct remote_fence fence = remote_kmt_fence(r->device, 0);
+	tell(r, fence.handle, -1);
+	own_keyed(r);
+}
+
+static int reuse(struct relative *r, const char *socket)
+{
+	char program[4096], handles[64];
+	int status;
+
+	program_path(program);
+	if (fork_one(r)) {
+		own_and_be_killed(r, socket);
+		return 1;
+	}
+	connect_as(r, socket, "witness");
+	D3DKMT_HANDLE fence = (D3DKMT_HANDLE)hear(r, NULL);
+	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
+	check(!D3DKMTOpenKeyedMutex(&open), "what was shared can be opened");
+	tell(r, 1, -1);
+	(void)hear(r, NULL); /* the other one owns the mutex */
+	snprintf(handles, sizeof(handles), "%u,%u", fence, open.hSharedHandle);
+	pid_t pid = r->child;
+	kill_other(r);
+	r->child = fork_as(pid);
+	if (r->child == 0) {
+		execl(program, program, "heir", socket, handles, (char *)NULL);
+		_exit(1);
+	}
+	if (r->child < 0) {
+		fprintf(stderr, "# skipped: no process with the id %d: %s\n", (int)pid,
+			strerror(errno));
+		return REMOTE_SKIPPED;
+	}
+	check(r->child == pid, "the process id is the same");
+	check(waitpid(pid, &status, 0) == pid && status == 0, "the second has inherited nothing");
+	return REMOTE_DONE;
+}
+
+int remote_heir(const char *socket, const char *handles)
+{
+	LARGE_INTEGER none = {.QuadPart = 0};
+	struct relative r = {0};
+	D3DKMT_HANDLE fence, shared;
+
+	check(sscanf(handles, "%u,%u", &fence, &shared) == 2, "two handles");
+	connect_as(&r, socket, "second");
+	/* This program has created no object yet that could have the same handle. */
+	check(remote_kmt_signal(r.device, fence, 1) < 0, "a handle of the first means nothing");
+	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = shared};
+	check(!D3DKMTOpenKeyedMutex(&open), "what was shared can be opened");
+	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = open.hKeyedMutex};
+	check(D3DKMTReleaseKeyedMutex(&release) == STATUS_INVALID_PARAMETER,
+	      "the second does not own what the first owned");
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = open.hKeyedMutex, .pTimeout = &none};
+	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_ABANDONED, "the mutex is abandoned");
+	struct remote_fence own = remote_kmt_fence(r.device, 0);
+	check(!remote_kmt_signal(r.device, own.handle, 4) && *own.value == 4, "its own is its own");
+	vidmm_disconnect(r.connection);
+	return REMOTE_DONE;
+}
+
 int remote_relatives(const char *socket, const char *what)
 {
 	static const struct {
@@ -632,7 +717,8 @@ int remote_relatives(const char *socket, const char *what)
 		int (*run)(struct relative *r, const char *socket);
 	} all[] = {{"keyed", keyed}, {"inside", inside},       {"mutex", mutex},
 		   {"nt", nt},       {"fork", forked},         {"exec", exec_other},
-		   {"name", named},  {"cancelled", cancelled}, {"content", content}};
+		   {"name", named},  {"cancelled", cancelled}, {"content", content},
+		   {"reuse", reuse}};
 	struct relative r = {.other = -1};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

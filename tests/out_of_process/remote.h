@@ -39,6 +39,7 @@ enum {
 	REMOTE_DONE = 0,
 	REMOTE_WRONG = 3,   /* wrong content */
 	REMOTE_REMOVED = 4, /* its calls return that the device has been removed */
+	REMOTE_SKIPPED = 6, /* the system does not allow what the test needs */
 	REMOTE_FOREIGN = 5 /* it can read memory of another program, or change memory of the host */
 };
 
