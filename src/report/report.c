@@ -28,7 +28,10 @@ struct vmm_report *vmm_report_create(const char *path)
 
 	if (fd < 0)
 		return NULL;
-	/* The space is reserved now: a store into a page that a full disk lacks raises SIGBUS. */
+	/*
+	 * The space is reserved now: a store into a page that a full disk lacks raises
+	 * SIGBUS. (Q-496)
+	 */
 	int error = posix_fallocate(fd, 0, sizeof(*report));
 	if (!error) {
 		report = map(fd);
