@@ -21,7 +21,7 @@ KEYS = set('''schema_version vidmm_version traces model driver commands policy b
     vram_percent_of aperture_bytes events submissions references relocations renders extra_renders patches splits bytes_paged_in paged_in evicted thrash
     bytes_paged_out bytes_filled bytes_discarded bytes_moved evictions offers reclaims discarded bytes_written renames waits_avoided
     driver_trimmed driver_over_budget ranges_acquired ranges_reclaimed range_fallbacks lock_waits lock_wait_ns peak_live_bytes peak_resident_bytes peak_system_bytes blocks_checked verify_errors finding_count
-    virtual_ns wall_ns latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns content frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
+    virtual_ns wall_ns refusal latency process_latency pace link_bytes_per_us link_latency_ns link_passes cpu_costs_ns content frames process_frames waits process_waits paging_engine segments lost findings event_hash status exit_code'''.split())
 
 
 def run(*args, env=None, text=None):

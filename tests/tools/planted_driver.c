@@ -69,6 +69,8 @@ enum {
 	PATCH_PRIVATE_OVERFLOW,
 	PAGING_OVERFLOW,         /* DxgkDdiBuildPagingBuffer writes behind the paging buffer */
 	PAGING_PRIVATE_OVERFLOW, /* and behind its private data */
+	DEVICE_NO_MEMORY,        /* DxgkDdiCreateDevice refuses a device for lack of memory */
+	DEVICE_REFUSED,          /* the same with a status that it does not document */
 };
 #define TAG         0x746E6C50u /* "Plnt" */
 #define PREEMPTIONS 70u         /* before the packet is executed: Q-411 counts to 64 */
@@ -452,8 +454,15 @@ static void report_fence(struct adapter *a, UINT fence)
 
 static NTSTATUS APIENTRY planted_device(IN_CONST_HANDLE handle, INOUT_PDXGKARG_CREATEDEVICE args)
 {
+	static UINT devices;
+
 	if (fault == FENCE_AT_START)
 		report_fence(handle, 7);
+	/* The first device is the system's. */
+	if (++devices == 2 && fault == DEVICE_NO_MEMORY)
+		return STATUS_NO_MEMORY;
+	if (devices == 2 && fault == DEVICE_REFUSED)
+		return STATUS_UNSUCCESSFUL;
 	return create_device(handle, args);
 }
 

@@ -48,7 +48,7 @@ def the_driver_conforms_on_its_device_model():
 
 @test
 def without_its_device_model_the_driver_does_not_start():
-    vidmm('replay', '--driver', FILE['copier_kmd'], '--commands', FILE['copier_commands'], EVERY, code=4, err='the adapter was refused')
+    vidmm('replay', '--driver', FILE['copier_kmd'], '--commands', FILE['copier_commands'], EVERY, code=1, err='the adapter was refused')
     result = json.loads(vidmm('conform', '--driver', FILE['copier_kmd'], '--json', code=1).stdout)
     assert all(row['outcome'] != 'ok' for row in result['situations']), result
 

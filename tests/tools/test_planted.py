@@ -288,5 +288,28 @@ def q_411_a_packet_that_is_preempted_for_ever_is_found():
         expect(replay('PREEMPTED_FOR_EVER', *more), ('Q-411',), 'was overdue and preempted 64 times')
 
 
+@test
+def dma_01_the_report_of_a_replay_has_the_device_that_was_refused():
+    for back_end in BACK_ENDS:
+        done = replay('DEVICE_REFUSED', '--backend', back_end)
+        expect(done, ('DMA-01',), 'STATUS_UNSUCCESSFUL' if 'STATUS_UNSUCCESSFUL' in done.stdout else '')
+        report = json.loads(done.stdout)
+        assert report['refusal']['of'] == 'device' and report['refusal']['program'] == 'every-op', report
+        assert report['status'] == 'findings' and report['events'] == 0 and len(report['traces']) == 1, report
+        assert 'every-op: the device was refused with status 0xC' in done.stderr, done.stderr
+
+
+@test
+def a_device_for_which_memory_lacks_ends_a_replay_with_4():
+    driver = ('--driver', FILE['planted_driver'], '--commands', FILE['tinykmd_commands'], '--set', f'Fault={FAULT["DEVICE_NO_MEMORY"]}')
+    done = run('replay', *driver, '--vram', '1M', '--json', EVERY, EVERY)
+    assert done.returncode == 4, (done.returncode, done.stderr)
+    report = json.loads(done.stdout)
+    assert report['refusal']['status'] == '0xC0000017' and report['refusal']['status_name'] == 'STATUS_NO_MEMORY', report
+    assert (report['status'], report['exit_code'], len(report['traces'])) == ('environment', 4, 2), report
+    text = run('replay', *driver, '--vram', '1M', EVERY, EVERY)
+    assert (text.returncode, text.stdout) == (4, '') and 'the device was refused with status 0xC0000017' in text.stderr, text
+
+
 if __name__ == '__main__':
     sys.exit(main())

@@ -109,6 +109,9 @@ def replay_documents():
             (badly_named,))]
         runs += [document('replay', '--json', *args, '--vram', '1M', codes=(1,)) for args in (
             (too_large(folder), '--aperture', 'none'), (EVERY, '--policy', POLICY))]
+        commands = '--driver', DRIVER['planted_driver'], '--commands', DRIVER['tinykmd_commands']
+        runs += [document('replay', '--json', *commands, '--set', f'Fault={FAULT["DEVICE_NO_MEMORY"]}', EVERY, EVERY, codes=(4,)),
+                 document('replay', '--json', '--driver', DRIVER['odd_driver'], EVERY, codes=(1,))]
     return runs + host_documents()[0]
 
 

@@ -197,9 +197,7 @@ static enum replay_status try_start(struct world *world, struct vidmm_adapter_op
 		world->wddm2 = report.interface_version >= DXGKDDI_INTERFACE_VERSION_WDDM2_0;
 	if (status >= 0)
 		return take_commands(world, &report);
-	world_message(world, "the adapter was refused with status 0x%08" PRIX32 "%s%s",
-		      (uint32_t)status, world->last_reason[0] ? ": " : "", world->last_reason);
-	return REPLAY_ENVIRONMENT;
+	return world_refused(world, NULL, status);
 }
 
 /* Describes the hardware: a device model, or memory BARs. *BAR is used while the adapter starts. */

@@ -11,6 +11,7 @@
 #include "json_text.h"
 #include "json_times.h"
 #include "policy.h"
+#include "status_names.h"
 #include "summary.h"
 
 #define SCHEMA_VERSION 1
@@ -295,6 +296,21 @@ static json_t *driver_of(const struct options *options)
 								    : "softgpu");
 }
 
+/* The adapter or the device that could not be created; null: both were. */
+static json_t *refusal_of(const struct replay_refusal *refusal)
+{
+	const char *name = status_name((uint32_t)refusal->status);
+	char number[16];
+
+	if (!refusal->refused)
+		return json_null();
+	snprintf(number, sizeof(number), "0x%08" PRIX32, (uint32_t)refusal->status);
+	return json_pack("{s:s, s:o, s:s, s:s?, s:o}", "of", refusal->device ? "device" : "adapter",
+			 "program", refusal->device ? json_text(refusal->program) : json_null(),
+			 "status", number, "status_name", name, "reason",
+			 refusal->reason[0] ? json_text(refusal->reason) : json_null());
+}
+
 static json_t *run_object(const struct options *options, const struct run *run)
 {
 	static const char *const verifies[] = {"none", "stamps", "full"};
@@ -338,6 +354,7 @@ static json_t *run_object(const struct options *options, const struct run *run)
 	add_group(object, "lost", lost_numbers, COUNT_OF(lost_numbers), options, result);
 	json_object_set_new(object, "findings",
 			    options->replay.connect ? json_null() : findings_of(result));
+	json_object_set_new(object, "refusal", refusal_of(&result->refusal));
 	json_object_set_new(object, "event_hash", json_string(hash));
 	json_object_set_new(object, "status", json_string(replay_status_names[result->status]));
 	json_object_set_new(object, "exit_code", json_integer(result->status));

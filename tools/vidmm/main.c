@@ -148,6 +148,26 @@ static bool open_sinks(struct options *options, struct sinks *sinks)
 	return true;
 }
 
+static bool any_refused(const struct run *runs, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (runs[i].result.refusal.refused)
+			return true;
+	return false;
+}
+
+/*
+ * Returns whether the runs have a result. A run whose recording cannot be read has none, nor has
+ * one that the machine had no memory for, unless an adapter or a device was refused.
+ */
+static bool have_results(const struct run *runs, unsigned count, enum replay_status status)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (runs[i].result.status >= REPLAY_BAD_INPUT && !runs[i].result.refusal.refused)
+			return false;
+	return status < REPLAY_BAD_INPUT || any_refused(runs, count);
+}
+
 static enum replay_status report(const struct options *options, const struct run *runs,
 				 enum replay_status status)
 {
@@ -156,6 +176,8 @@ static enum replay_status report(const struct options *options, const struct run
 	if (options->json) {
 		status = output_status(summary_json(stdout, options, runs, options->run_count),
 				       status);
+	} else if (any_refused(runs, options->run_count)) {
+		return status; /* the message has said all */
 	} else if (!options->quiet && options->compare) {
 		summary_compare(stdout, options, runs, options->run_count, color);
 	} else if (!options->quiet) {
@@ -212,8 +234,7 @@ static int replay_main(int argc, const char **argv)
 		status = parse_only(&options.replay);
 	} else if (runs && open_sinks(&options, &sinks)) {
 		status = run_all(&options, &console, runs);
-		/* A recording that cannot be read has no result to report. */
-		if (status < REPLAY_BAD_INPUT)
+		if (have_results(runs, options.run_count, status))
 			status = report(&options, runs, status);
 	}
 	if (!close_sinks(&options, &sinks))

@@ -211,23 +211,31 @@ static bool prepare_thrash(struct world *world, unsigned recording_count)
 	return world->result->thrash && world->thrash && (!judged || world->victims);
 }
 
+/* A report names all recordings, also if the adapter or a device is refused. */
+static enum replay_status take_headers(struct replay_result *result,
+				       const struct recordings *recordings)
+{
+	result->headers = calloc(recordings->count, sizeof(struct trace_header));
+	result->process_times = calloc(recordings->count, sizeof(struct process_times));
+	if (!result->headers || !result->process_times)
+		return status_of(recordings->options, TRACE_IO, NULL);
+	for (unsigned i = 0; i < recordings->count; i++)
+		result->headers[i] = *trace_header(recordings->readers[i]);
+	result->process_count = recordings->count;
+	return REPLAY_CLEAN;
+}
+
 static enum replay_status start_processes(struct world *world, const struct recordings *recordings)
 {
 	enum replay_status status = REPLAY_CLEAN;
 	unsigned i;
 
 	world->processes = calloc(recordings->count, sizeof(struct umd *));
-	world->result->headers = calloc(recordings->count, sizeof(struct trace_header));
-	world->result->process_times = calloc(recordings->count, sizeof(struct process_times));
-	if (!world->processes || !world->result->headers || !world->result->process_times ||
-	    !prepare_thrash(world, recordings->count))
+	if (!world->processes || !prepare_thrash(world, recordings->count))
 		return status_of(world->options, TRACE_IO, NULL);
 	for (i = 0; i < recordings->count && status == REPLAY_CLEAN; i++) {
-		const struct trace_header *header = trace_header(recordings->readers[i]);
-
-		world->result->headers[world->result->process_count++] = *header;
 		world->process_count++;
-		status = umd_create(world, i, header, &world->processes[i]);
+		status = umd_create(world, i, &world->result->headers[i], &world->processes[i]);
 	}
 	if (status != REPLAY_CLEAN || !world->options->gpu_time || !world->host)
 		return status;
@@ -421,6 +429,8 @@ static enum replay_status run_recordings(const struct replay_options *options,
 		status = count_by_bytes(&world);
 	if (status == REPLAY_CLEAN)
 		status = open_recordings(&recordings, options, 0);
+	if (status == REPLAY_CLEAN)
+		status = take_headers(result, &recordings);
 	if (status == REPLAY_CLEAN) {
 		status = run_world(&world, &recordings);
 		world_stop(&world);

@@ -27,7 +27,11 @@
 /* Results, from good to bad; also the exit codes of `vidmm`. */
 enum replay_status {
 	REPLAY_CLEAN = 0,
-	REPLAY_FINDINGS = 1, /* a rule was broken, content was wrong, or the program did not fit */
+	/*
+	 * A rule was broken, content was wrong, the program did not fit, or the adapter or a device
+	 * was refused.
+	 */
+	REPLAY_FINDINGS = 1,
 	REPLAY_USAGE = 2,
 	REPLAY_BAD_INPUT = 3,
 	REPLAY_ENVIRONMENT = 4 /* a file, memory or a thread is not available */
@@ -140,6 +144,15 @@ struct process_times {
 	struct histogram_summary latency; /* of command buffers */
 	struct frames_summary frames;
 	struct waits_summary waits;
+/* The adapter or the device that could not be created. */
+struct replay_refusal {
+	bool refused;     /* false: none, and the other members are 0 */
+	bool device;      /* else the adapter */
+	char program[64]; /* whose device it is */
+	vidmm_status status;
+	char reason[240]; /* "": the library gave none */
+};
+
 };
 
 struct replay_result {
@@ -149,6 +162,7 @@ struct replay_result {
 	struct trace_header *headers;               /* [process_count] */
 	unsigned process_count;
 
+	struct replay_refusal refusal;
 	/* Counts of the recordings. */
 	uint64_t events, submissions, references, relocations;
 	uint64_t by_bytes_again; /* with by_bytes: paged in again if only bytes count */

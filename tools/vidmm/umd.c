@@ -81,11 +81,8 @@ enum replay_status umd_create(struct world *world, unsigned index,
 	umd->bytes_per_ns = header->bytes_per_ns;
 	snprintf(umd->name, sizeof(umd->name), "%.63s", header->program);
 	status = world->ops->open(world, umd->name, &umd->device);
-	if (status < 0) {
-		world_message(world, "%s: cannot create a device: status 0x%08" PRIX32, umd->name,
-			      (uint32_t)status);
-		return REPLAY_ENVIRONMENT;
-	}
+	if (status < 0)
+		return world_refused(world, umd->name, status);
 	umd->callbacks = umd->device->callbacks;
 	umd->handle = umd->device->device;
 	if (world->commands) {

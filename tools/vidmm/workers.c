@@ -189,6 +189,8 @@ static void wait_for_all(struct workers *workers)
  */
 static void add(struct replay_result *sum, const struct replay_result *one)
 {
+	if (one->refusal.refused)
+		sum->refusal = one->refusal;
 	sum->events += one->events;
 	sum->submissions += one->submissions;
 	sum->references += one->references;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vidmm/softgpu.h>
+#include <wddm_kernel.h>
 
 #include "grow.h"
 #include "umd.h"
@@ -63,6 +64,30 @@ void world_stop(struct world *world)
 	free(world->shared_uses);
 	free(world->content_owners);
 	pthread_mutex_destroy(&world->lock);
+}
+
+/* ---- refusals ---- */
+
+/* The status of a device or an adapter for which the machine lacks memory. */
+static bool lacks_memory(vidmm_status status)
+{
+	return status == STATUS_NO_MEMORY || status == STATUS_INSUFFICIENT_RESOURCES;
+}
+
+enum replay_status world_refused(struct world *world, const char *program, vidmm_status status)
+{
+	struct replay_refusal *refusal = &world->result->refusal;
+
+	*refusal = (struct replay_refusal){
+		.refused = true, .device = program != NULL, .status = status};
+	snprintf(refusal->program, sizeof(refusal->program), "%s", program ? program : "");
+	pthread_mutex_lock(&world->lock);
+	memcpy(refusal->reason, world->last_reason, sizeof(refusal->reason));
+	pthread_mutex_unlock(&world->lock);
+	world_message(world, "%s%s was refused with status 0x%08" PRIX32 "%s%s", refusal->program,
+		      program ? ": the device" : "the adapter", (uint32_t)status,
+		      refusal->reason[0] ? ": " : "", refusal->reason);
+	return lacks_memory(status) ? REPLAY_ENVIRONMENT : REPLAY_FINDINGS;
 }
 
 /* ---- findings ---- */

@@ -93,6 +93,11 @@ void world_stop(struct world *world);
 void world_message(struct world *world, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
+ * Reports that the adapter, or the device of PROGRAM, was refused, and keeps that in the result.
+ * Returns the status that the replay ends with.
+ */
+enum replay_status world_refused(struct world *world, const char *program, vidmm_status status);
+/*
  * Keeps a finding in the result and reports it, if it is the first of its rule. world_finding takes
  * the lock; the other one is called with it.
  */
