@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,57 @@ def q_300_the_eviction_policy_is_a_setting_of_an_adapter():
         f.write('{"adapters": [{"bars": ["16M"], "settings": {"VidmmEvictionPolicy": "newest"}}]}')
         f.flush()
         expect(run('serve', '--config', f.name), 3, err='lru, clock, mru or predicted')
+
+
+HEADER = '#gemtrace 1\n#program big\n#note -\n#driver -\n#chipset 1 -\n#date -\n#t0 0\n#model base_ns=1000000000 bytes_per_ns=1\n#wtrack 1\n'
+MIB = 1 << 20
+
+
+def recording(folder, *events, name='big.trace'):
+    path = os.path.join(folder, name)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(HEADER + ''.join(event + '\n' for event in events) + f'#end {len(events)}\n')
+    return path
+
+
+@test
+def q_490_live_buffers_beyond_the_limit_of_memory_are_refused_with_their_line():
+    with tempfile.TemporaryDirectory() as folder:
+        path = recording(folder, f'0 c 1 {MIB}', '1 d 1', f'2 c 2 {MIB}', f'3 c 3 {MIB}', f'4 w 3 0 {MIB} p')
+        for more in ((), ('--vram', '1M'), ('--content', 'none'), ('--json',), ('--model', 'wddm2')):
+            done = expect(replay(path, '--memory', '2047K', *more), 3, err=f'{path}:13: Q-490: live buffers take 2.0 MiB')
+            assert done.stdout == '' and '(--memory)' in done.stderr, done
+        expect(replay(path, '--memory', '2M'), 0)
+        # The limit is for all programs together: the second one passes it.
+        other = recording(folder, f'5 c 1 {MIB}', name='other.trace')
+        expect(replay(path, other, '--memory', '2M'), 3, err=f'{other}:10: Q-490')
+        # What is created and never used counts; no memory is taken for it.
+        huge = recording(folder, *(f'{i} c {i} {1 << 40}' for i in (1, 2)), name='huge.trace')
+        expect(replay(huge, '--vram', '1M'), 3, err=f'{huge}:10: Q-490')
+        expect(replay(huge, '--vram', '1M', '--memory', 'none'), 0)
+
+
+@test
+def q_490_instances_and_closed_buffers_beyond_the_limit_of_memory_are_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        # The GPU needs a second for each submission: a written buffer is renamed, a closed one stays.
+        renames, closes = [f'0 c 1 {MIB}'], []
+        for i in range(1, 9):
+            renames += [f'{i} w 1 0 {MIB} p', f'{i} x {i} 0 0 0 0 64 1 0 1w']
+            closes += [f'{i} c {i} {MIB}', f'{i} w {i} 0 {MIB} p', f'{i} x {i} 0 0 0 0 64 1 0 {i}w', f'{i} d {i}']
+        for name, events in (('renames', renames), ('closes', closes)):
+            path = recording(folder, *events, name=name)
+            done = expect(replay(path, '--vram', '8M', '--memory', '5M'), 3, err=': Q-490: live buffers, renamed instances and closed buffers')
+            # The event took at most its buffer twice, beside the DMA buffers.
+            assert float(re.search(r'take ([\d.]+) MiB', done.stderr)[1]) < 8, done.stderr
+            expect(replay(path, '--vram', '8M', '--memory', '32M'), 0)
+
+
+@test
+def q_490_a_wrong_limit_of_memory_is_refused():
+    for wrong in ('', '0', '50%', 'all'):
+        expect(replay(EVERY, '--memory', wrong), 2, err='expected a size, or none')
+    expect(replay(EVERY, '--memory', '1G', '--connect'), 2, err='the host')
 
 
 def tiled(ranges, trace=TILED):

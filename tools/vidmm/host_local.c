@@ -337,6 +337,20 @@ static void collect(struct world *world)
 			times_of(world->times, i, umd_process_id(world->processes[i]));
 }
 
+/* What an aperture maps is in backing stores. */
+static uint64_t used_bytes(struct world *world)
+{
+	struct vidmm_adapter_statistics statistics = {.struct_size = sizeof(statistics)};
+	uint64_t bytes;
+
+	vidmm_adapter_statistics(world->adapter, &statistics);
+	bytes = statistics.system_bytes;
+	for (uint32_t i = 0; i < statistics.segment_count; i++)
+		if (!statistics.segment[i].aperture)
+			bytes += statistics.segment[i].resident_bytes;
+	return bytes;
+}
+
 static uint64_t event_hash(struct world *world)
 {
 	return vidmm_event_hash(world->host);
@@ -408,6 +422,7 @@ const struct host_ops host_local = {
 	.wait_until_ns = wait_until_ns,
 	.wait_idle = wait_idle,
 	.collect = collect,
+	.used_bytes = used_bytes,
 	.event_hash = event_hash,
 	.set_shared = set_shared,
 	.share = share,

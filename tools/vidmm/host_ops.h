@@ -50,6 +50,8 @@ struct host_ops {
 	 */
 	enum replay_status (*wait_idle)(struct world *world);
 	void (*collect)(struct world *world);
+	/* Bytes that all buffers take of the memory of this machine; 0: it is that of the host. */
+	uint64_t (*used_bytes)(struct world *world);
 	uint64_t (*event_hash)(struct world *world); /* of all events so far; 0: not kept */
 	/* As vidmm_resource_set_shared, vidmm_resource_share and vidmm_resource_open of vidmm.h. */
 	vidmm_status (*set_shared)(struct host_device *device, void *runtime_resource);

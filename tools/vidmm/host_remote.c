@@ -148,6 +148,12 @@ static enum replay_status wait_idle(struct world *world)
 	return status;
 }
 
+static uint64_t used_bytes(struct world *world)
+{
+	(void)world;
+	return 0;
+}
+
 /*
  * Stores what the adapter did for all its clients since `start`. Without an answer the result keeps
  * statistics_known false.
@@ -234,6 +240,7 @@ const struct host_ops host_remote = {
 	.wait_until_ns = wait_until_ns,
 	.wait_idle = wait_idle,
 	.collect = collect,
+	.used_bytes = used_bytes,
 	.event_hash = event_hash,
 	.set_shared = set_shared,
 	.share = share,

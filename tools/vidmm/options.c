@@ -11,6 +11,7 @@
 #include "by_bytes.h"
 #include "comma_list.h"
 #include "driver_options.h"
+#include "host_memory.h"
 #include "policy.h"
 #include "time_options.h"
 #include "units.h"
@@ -23,7 +24,8 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	char *vram, *aperture, *ranges, *verify, *seed, *switch_chance, *backend, *gpu_time,
-		*compare, *color, *events, *record, *connect_path, *model, *policy, *thrash;
+		*compare, *color, *events, *record, *connect_path, *model, *policy, *thrash,
+		*memory;
 	struct time_raw time;
 	struct driver_raw driver;
 	int json, quiet, parse_only, connect, against_reference, by_bytes;
@@ -158,6 +160,22 @@ static bool parse_thrash(const struct raw *raw, struct options *options)
 	return true;
 }
 
+/* The memory of the host that --connect names is not limited. */
+static bool parse_memory(const struct raw *raw, struct options *options)
+{
+	uint64_t *bytes = &options->replay.memory_bytes, available;
+
+	if (raw->memory && strcmp(raw->memory, "none") == 0)
+		return true;
+	if (raw->memory)
+		return (units_parse_size(raw->memory, bytes) && *bytes > 0) ||
+		       usage("--memory \"%s\" is not valid: expected a size, or none", raw->memory);
+	available = host_memory_available("");
+	if (!options->replay.connect && available != UINT64_MAX)
+		*bytes = available / 2 + 1;
+	return true;
+}
+
 static bool parse_numbers(const struct raw *raw, struct options *options)
 {
 	uint64_t chance = 0;
@@ -187,7 +205,7 @@ static bool parse_numbers(const struct raw *raw, struct options *options)
 		return usage("--switch \"%s\" is not valid: expected a number up to 1024",
 			     raw->switch_chance);
 	options->replay.switch_per_1024 = (uint32_t)chance;
-	return parse_thrash(raw, options);
+	return parse_thrash(raw, options) && parse_memory(raw, options);
 }
 
 static bool take_inputs(poptContext context, struct options *options)
@@ -240,6 +258,7 @@ static bool parse_connection(const struct raw *raw, struct options *options)
 				      raw->time.paging_engine,
 				      raw->policy,
 				      raw->thrash,
+				      raw->memory,
 				      raw->against_reference ? "against-reference" : NULL,
 				      raw->by_bytes ? "by-bytes" : NULL};
 	size_t i;
@@ -298,6 +317,7 @@ static void free_raw(struct raw *raw)
 	free(raw->connect_path);
 	free(raw->model);
 	free(raw->policy);
+	free(raw->memory);
 	free(raw->thrash);
 	time_options_free(&raw->time);
 	driver_options_free(&raw->driver);
@@ -329,6 +349,22 @@ bool options_read(poptContext context, const char *verb, const int *help, int *e
 	return false;
 }
 
+/* Reads the command line by its table, and frees RAW and CONTEXT. */
+static bool read_raw(poptContext context, struct raw *raw, const int *help, struct options *options,
+		     int *exit_code)
+{
+	bool proceed;
+
+	memset(options, 0, sizeof(*options));
+	*exit_code = REPLAY_USAGE;
+	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
+	proceed = options_read(context, "replay", help, exit_code) &&
+		  interpret(context, raw, options, exit_code);
+	free_raw(raw);
+	poptFreeContext(context);
+	return proceed;
+}
+
 bool options_parse(int argc, const char **argv, struct options *options, int *exit_code)
 {
 	struct raw raw = {0};
@@ -354,6 +390,10 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 		 "comparison of runs with these amounts of video memory (100%,50%,25%)", "LIST"},
 		{"thrash", 0, POPT_ARG_STRING, &raw.thrash, 0,
 		 "length of the list of the most paged buffers, 0 to 1000 (default 5)", "N"},
+		{"memory", 0, POPT_ARG_STRING, &raw.memory, 0,
+		 "most memory of this machine for the buffers, or none (default half of what is "
+		 "available)",
+		 "SIZE"},
 		{"verify", 0, POPT_ARG_STRING, &raw.verify, 0,
 		 "verification of contents: none (default), stamps (each 64 KiB), full (each page)",
 		 "HOW"},
@@ -389,15 +429,8 @@ bool options_parse(int argc, const char **argv, struct options *options, int *ex
 	argv[0] = "vidmm replay"; /* the name that popt shows in its help */
 	time_options_table(&raw.time, time_table);
 	driver_options_table(&raw.driver, driver_table);
-	poptContext context = poptGetContext(NULL, argc, argv, table, 0);
-	memset(options, 0, sizeof(*options));
-	*exit_code = REPLAY_USAGE;
-	poptSetOtherOptionHelp(context, "TRACE... [OPTION...]");
-	bool proceed = options_read(context, "replay", &help, exit_code) &&
-		       interpret(context, &raw, options, exit_code);
-	free_raw(&raw);
-	poptFreeContext(context);
-	return proceed;
+	return read_raw(poptGetContext(NULL, argc, argv, table, 0), &raw, &help, options,
+			exit_code);
 }
 
 void options_finish(struct options *options)

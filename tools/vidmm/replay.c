@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "by_bytes.h"
+#include "memory_limit.h"
 #include "next_uses.h"
 #include "times.h"
 #include "umd.h"
@@ -22,6 +23,7 @@ struct recordings {
 	struct trace_reader **readers;
 	unsigned count;
 	struct trace_merge *merge;
+	struct live live;
 };
 
 static void print_message(const struct replay_options *options, const char *text)
@@ -89,6 +91,21 @@ static void show_progress(const struct recordings *recordings)
 					      (double)done / (double)size);
 }
 
+/* Refuses an event after which the buffers need USED bytes, if that passes the limit. */
+static enum replay_status check_memory(const struct recordings *recordings, unsigned process,
+				       const struct trace_event *event, uint64_t used, bool renamed)
+{
+	uint64_t limit = recordings->options->memory_bytes;
+	char text[512];
+
+	if (!limit || used <= limit)
+		return REPLAY_CLEAN;
+	memory_limit_text(text, sizeof(text), trace_name(recordings->readers[process]), event, used,
+			  limit, renamed);
+	print_message(recordings->options, text);
+	return REPLAY_BAD_INPUT;
+}
+
 /* Reads the next event in merged order. At the end it returns REPLAY_CLEAN with *EVENT NULL. */
 static enum replay_status next_event(struct recordings *recordings, uint64_t count,
 				     unsigned *process, uint64_t *when_ns,
@@ -100,27 +117,13 @@ static enum replay_status next_event(struct recordings *recordings, uint64_t cou
 		show_progress(recordings);
 	*event = NULL;
 	result = trace_merge_next(recordings->merge, process, when_ns, event);
-	if (result == TRACE_OK || result == TRACE_END)
+	if (result == TRACE_END)
 		return REPLAY_CLEAN;
+	if (result == TRACE_OK) {
+		live_count(&recordings->live, *event);
+		return check_memory(recordings, *process, *event, recordings->live.bytes, false);
+	}
 	return status_of(recordings->options, result, recordings->readers[*process]);
-}
-
-/* The bytes of all live buffers now and at the peak, and of the largest buffer. */
-struct live {
-	uint64_t bytes, peak_bytes, largest_bytes;
-};
-
-static void count_live(struct live *live, const struct trace_event *event)
-{
-	if (event->op == TRACE_CLOSE)
-		live->bytes -= event->u.create.size_bytes;
-	if (event->op != TRACE_CREATE && event->op != TRACE_IMPORT)
-		return;
-	live->bytes += event->u.create.size_bytes;
-	if (event->u.create.size_bytes > live->largest_bytes)
-		live->largest_bytes = event->u.create.size_bytes;
-	if (live->bytes > live->peak_bytes)
-		live->peak_bytes = live->bytes;
 }
 
 /* Takes the next event. Returns false when out of memory. */
@@ -158,7 +161,7 @@ static bool measure_event(void *context, unsigned process, const struct trace_ev
 	struct measuring *m = context;
 
 	(void)process;
-	count_live(&m->live, event);
+	live_count(&m->live, event);
 	if (m->submissions && event->op == TRACE_SUBMIT &&
 	    event->u.submission->referenced_bytes > m->largest_submission_bytes)
 		m->largest_submission_bytes = event->u.submission->referenced_bytes;
@@ -288,6 +291,24 @@ static enum replay_status run_event(struct world *world, unsigned process,
 	return status;
 }
 
+/*
+ * Refuses a recording whose renames and closed buffers pass the limit of memory. The memory manager
+ * is asked only if the sum of what they may have left would. (Q-490)
+ */
+static enum replay_status check_beyond(struct world *world, const struct recordings *recordings,
+				       struct memory_beyond *beyond, unsigned process,
+				       const struct trace_event *event)
+{
+	uint64_t limit = world->options->memory_bytes, live = recordings->live.bytes, used;
+
+	memory_beyond_count(beyond, event);
+	if (!limit || live + beyond->bytes <= limit)
+		return REPLAY_CLEAN;
+	used = world->ops->used_bytes(world);
+	beyond->bytes = used > live ? used - live : 0;
+	return check_memory(recordings, process, event, used, true);
+}
+
 /* Runs every event, at its recorded time or as fast as possible. */
 static enum replay_status run_events(struct world *world, struct recordings *recordings,
 				     uint64_t start_ns)
@@ -296,7 +317,7 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 	bool paced = world->options->recorded_pace;
 	enum replay_status status;
 	const struct trace_event *event;
-	struct live live = {0};
+	struct memory_beyond beyond = {0};
 	uint64_t when_ns;
 	unsigned process;
 
@@ -305,8 +326,7 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 		if (status != REPLAY_CLEAN || !event)
 			return status;
 		result->events++;
-		count_live(&live, event);
-		result->peak_live_bytes = live.peak_bytes;
+		result->peak_live_bytes = recordings->live.peak_bytes;
 		if (paced)
 			world->ops->wait_until_ns(world,
 						  start_ns + when_ns + world->worker.shift_ns);
@@ -314,6 +334,8 @@ static enum replay_status run_events(struct world *world, struct recordings *rec
 		if (world->times)
 			times_event(world->times, process, event, when_ns);
 		status = run_event(world, process, event);
+		if (status == REPLAY_CLEAN)
+			status = check_beyond(world, recordings, &beyond, process, event);
 		if (status != REPLAY_CLEAN)
 			return status;
 		if (world->deadlocked)

@@ -73,6 +73,11 @@ struct replay_options {
 	const struct trace_limits *limits; /* NULL: trace_default_limits */
 	/* aperture_bytes 0: the adapter has no aperture segment */
 	uint64_t vram_bytes, aperture_bytes;
+	/*
+	 * The most memory of this machine that the buffers may take (Q-490); 0: no limit. Not with
+	 * `connect`.
+	 */
+	uint64_t memory_bytes;
 	enum replay_verify verify;
 	uint32_t host_kind; /* enum vidmm_host_kind */
 	uint64_t seed;
@@ -139,11 +144,6 @@ struct replay_finding {
 	uint64_t count; /* findings of this rule */
 };
 
-/* How long the work of a process, or of all, took. All 0 without gpu_time. */
-struct process_times {
-	struct histogram_summary latency; /* of command buffers */
-	struct frames_summary frames;
-	struct waits_summary waits;
 /* The adapter or the device that could not be created. */
 struct replay_refusal {
 	bool refused;     /* false: none, and the other members are 0 */
@@ -153,16 +153,21 @@ struct replay_refusal {
 	char reason[240]; /* "": the library gave none */
 };
 
+/* How long the work of a process, or of all, took. All 0 without gpu_time. */
+struct process_times {
+	struct histogram_summary latency; /* of command buffers */
+	struct frames_summary frames;
+	struct waits_summary waits;
 };
 
 struct replay_result {
 	enum replay_status status;
+	struct replay_refusal refusal;
 	char commands[VIDMM_COMMANDS_NAME_MAX + 1]; /* name of the command adapter, or "" */
 	bool wddm2;                                 /* the driver is of WDDM 2.x */
 	struct trace_header *headers;               /* [process_count] */
 	unsigned process_count;
 
-	struct replay_refusal refusal;
 	/* Counts of the recordings. */
 	uint64_t events, submissions, references, relocations;
 	uint64_t by_bytes_again; /* with by_bytes: paged in again if only bytes count */
