@@ -30,6 +30,12 @@ struct vidmm_client_limits {
 	uint64_t memory_bytes;
 	/* bytes sent to the client that it has not read; one more: it is cut off; default 1 MiB */
 	uint64_t unread_bytes;
+	/*
+	 * Descriptors of the host that are set aside for it when it connects; default 16, or more
+	 * if the process may have many. It borrows more from those that are set aside for no
+	 * client, but not their last quarter. (Q-486)
+	 */
+	uint32_t descriptors;
 };
 
 struct vidmm_server_options {
@@ -63,7 +69,8 @@ VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_listen(struct vidmm_server 
  * STATUS_INVALID_PARAMETER: fd is no such socket; the caller still owns fd. With every other status
  * the server owns fd: a failure closes it. STATUS_ACCESS_DENIED: the peer is of another user and
  * the server has uid_only. STATUS_CANCELLED: the server is being destroyed.
- * STATUS_INSUFFICIENT_RESOURCES: an error of the system.
+ * STATUS_INSUFFICIENT_RESOURCES: an error of the system. A client for which the host has no
+ * descriptors left is refused later, in the answer to its first message.
  */
 VIDMM_API VIDMM_MUST_CHECK vidmm_status vidmm_server_connect(struct vidmm_server *server, int fd);
 /*

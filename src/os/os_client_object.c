@@ -16,6 +16,7 @@
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
+#include "os/os_share.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -158,7 +159,7 @@ static void destroy(struct vmm_os_memory_record *record, struct vmm_os_client_ob
 {
 	record->stale -= o->stale;
 	vmm_list_remove(&o->link);
-	close(o->fd);
+	vmm_os_close_charged(o->fd);
 	vmm_free(o);
 }
 
@@ -297,7 +298,7 @@ static struct vmm_os_client_object *create(struct vmm_os_memory_record *record, 
 			vmm_list_push_back(&record->client_objects, &o->link);
 			return o;
 		}
-		close(o->fd);
+		vmm_os_close_charged(o->fd);
 	}
 	vmm_free(o);
 	return NULL;

@@ -18,6 +18,7 @@
 
 #include "os/os_context.h"
 #include "os/os_descriptor.h"
+#include "os/os_share.h"
 
 bool vmm_os_is_anonymous_file(int fd, const char *name)
 {
@@ -36,11 +37,11 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event)
 {
 	if (handle > INT32_MAX)
 		return VMM_INVALID_HANDLE;
-	int own = fcntl((int)handle, F_DUPFD_CLOEXEC, 3);
+	int own = vmm_os_charged(fcntl((int)handle, F_DUPFD_CLOEXEC, 3));
 	if (own < 0)
 		return errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
 	if (!vmm_os_is_anonymous_file(own, "[eventfd]")) {
-		close(own);
+		vmm_os_close_charged(own);
 		return VMM_INVALID_HANDLE;
 	}
 	*event = own;
@@ -50,7 +51,7 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event)
 vmm_status vmm_os_event_create(int *event)
 {
 	int first = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int own = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, 3);
+	int own = first < 0 ? -1 : vmm_os_charged(fcntl(first, F_DUPFD_CLOEXEC, 3));
 
 	if (first >= 0)
 		close(first);
@@ -123,5 +124,5 @@ void vmm_os_event_set(int event)
 
 void vmm_os_event_close(int event)
 {
-	close(event);
+	vmm_os_close_charged(event);
 }

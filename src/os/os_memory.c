@@ -6,7 +6,9 @@
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
+#include "os/os_share.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -76,12 +78,12 @@ static uint64_t largest_file(void)
 
 vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd)
 {
-	int object = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int object = vmm_os_charged(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
 	if (object < 0)
 		return VMM_NO_MEMORY;
 	if (size_bytes > largest_file() || ftruncate(object, (off_t)size_bytes)) {
-		close(object);
+		vmm_os_close_charged(object);
 		return VMM_NO_MEMORY;
 	}
 	*fd = object;
@@ -129,7 +131,7 @@ static vmm_status map_file(struct vmm_os *os, const char *name, int fd, uint64_t
 	vmm_status status = map_object(os, name, fd, 0, size_bytes, memory);
 
 	if (!vmm_ok(status))
-		close(fd);
+		vmm_os_close_charged(fd);
 	return status;
 }
 
@@ -152,7 +154,7 @@ vmm_status vmm_os_pool_create(const char *name, uint64_t *size_bytes, int *pool)
 
 	if (!vmm_ok(status) || vmm_os_seal_size(*pool))
 		return status;
-	close(*pool);
+	vmm_os_close_charged(*pool);
 	return VMM_NO_MEMORY;
 }
 
@@ -194,12 +196,14 @@ vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 {
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	int own = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return VMM_INVALID_HANDLE;
+	int own = vmm_os_charged(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 
 	if (own < 0)
-		return VMM_INVALID_HANDLE;
+		return errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
 	if (!has_memory(own, size_bytes)) {
-		close(own);
+		vmm_os_close_charged(own);
 		return VMM_INVALID_PARAMETER;
 	}
 	return map_file(os, "section", own, size_bytes, memory);
@@ -232,7 +236,7 @@ vmm_status vmm_os_memory_open_sealed(struct vmm_os *os, int fd, uint64_t size_by
 
 void vmm_os_descriptor_close(int fd)
 {
-	close(fd);
+	vmm_os_close_charged(fd);
 }
 
 void vmm_os_memory_set_shareable(const struct vmm_os_memory *memory)
@@ -262,7 +266,7 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	munmap(memory->base, memory->size_bytes);
 	vmm_os_client_object_finish(memory->record);
 	if (!memory->record->pooled)
-		close(memory->fd);
+		vmm_os_close_charged(memory->fd);
 	vmm_free(memory->record);
 	*memory = (struct vmm_os_memory){.fd = -1};
 }

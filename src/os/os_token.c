@@ -7,6 +7,7 @@
  * left.
  */
 #include "os/os.h"
+#include "os/os_share.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static bool read_identity(int fd, struct vmm_os_token *token)
 
 vmm_status vmm_os_token_create(const char *name, struct vmm_os_token *token)
 {
-	token->fd = memfd_create(name, MFD_CLOEXEC);
+	token->fd = vmm_os_charged(memfd_create(name, MFD_CLOEXEC));
 	if (token->fd < 0)
 		return VMM_NO_MEMORY;
 	if (read_identity(token->fd, token))
@@ -42,7 +43,7 @@ vmm_status vmm_os_token_create(const char *name, struct vmm_os_token *token)
 
 void vmm_os_token_destroy(struct vmm_os_token *token)
 {
-	close(token->fd);
+	vmm_os_close_charged(token->fd);
 	token->fd = -1;
 }
 

@@ -76,6 +76,28 @@ static bool take_descriptors(struct msghdr *message, struct vmm_packet *packet)
 	return all;
 }
 
+/*
+ * Returns whether descriptors are missing because this process could not take them. A sender that
+ * attached more than the packet takes has filled it.
+ */
+static bool is_incomplete(const struct msghdr *message, const struct vmm_packet *packet,
+			  uint32_t most)
+{
+	return (message->msg_flags & MSG_CTRUNC) && packet->fd_count < most &&
+	       packet->u.head.descriptors <= most;
+}
+
+/*
+ * Returns whether the message has more descriptors than the caller wants, although not more than a
+ * message may have.
+ */
+static bool has_surplus(const struct msghdr *message, const struct vmm_packet *packet)
+{
+	return (message->msg_flags & MSG_CTRUNC) && packet->fd_max &&
+	       packet->fd_count == packet->fd_max && packet->u.head.descriptors > packet->fd_max &&
+	       packet->u.head.descriptors <= VMM_PROTOCOL_DESCRIPTORS_MAX;
+}
+
 static enum vmm_received malformed(struct vmm_packet *packet, const char *why)
 {
 	packet->why = why;
@@ -84,6 +106,7 @@ static enum vmm_received malformed(struct vmm_packet *packet, const char *why)
 
 static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 {
+	const uint32_t most = packet->fd_max ? packet->fd_max : VMM_PROTOCOL_DESCRIPTORS_MAX;
 	union control control;
 	struct iovec parts[2] = {{&packet->u, VMM_PACKET_HEAD},
 				 {packet->body.data, packet->body.capacity}};
@@ -94,8 +117,7 @@ static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 				  * The length excludes the padding, into which one more descriptor
 				  * would fit.
 				  */
-				 .msg_controllen =
-					 CMSG_LEN(VMM_PROTOCOL_DESCRIPTORS_MAX * sizeof(int))};
+				 .msg_controllen = CMSG_LEN(most * sizeof(int))};
 	ssize_t length;
 
 	packet->fd_count = 0;
@@ -115,6 +137,10 @@ static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 		return malformed(packet, "a packet shorter than the head of a message");
 	if (packet->u.head.magic != VMM_PROTOCOL_MAGIC)
 		return malformed(packet, "a packet that is no message of this protocol");
+	if (is_incomplete(&message, packet, most))
+		return VMM_RECEIVED_INCOMPLETE;
+	if (has_surplus(&message, packet))
+		return VMM_RECEIVED;
 	if (!all || packet->u.head.descriptors != packet->fd_count)
 		return malformed(packet, "not as many descriptors as the message says");
 	return VMM_RECEIVED;

@@ -12,9 +12,14 @@
 
 enum vmm_received {
 	VMM_RECEIVED,
-	VMM_RECEIVED_NOTHING,  /* no packet is waiting */
-	VMM_RECEIVED_END,      /* the peer has closed the socket */
-	VMM_RECEIVED_MALFORMED /* `why` says why; the caller closes the descriptors */
+	VMM_RECEIVED_NOTHING,   /* no packet is waiting */
+	VMM_RECEIVED_END,       /* the peer has closed the socket */
+	VMM_RECEIVED_MALFORMED, /* `why` says why; the caller closes the descriptors */
+	/*
+	 * A message that is well-formed, but this process could not get all its descriptors: it has
+	 * as many as it may have. The caller closes those that came.
+	 */
+	VMM_RECEIVED_INCOMPLETE
 };
 /*
  * A received packet. `u` has the first 32 bytes, the head of a request. A longer head of another
@@ -31,6 +36,11 @@ struct vmm_packet {
 	uint32_t bytes;             /* length of the packet, including the head */
 	int fds[VMM_PROTOCOL_DESCRIPTORS_MAX];
 	uint32_t fd_count; /* a reader that takes a descriptor stores -1 instead */
+	/*
+	 * How many descriptors are received at most; 0: VMM_PROTOCOL_DESCRIPTORS_MAX. The head of a
+	 * packet that has more says so.
+	 */
+	uint32_t fd_max;
 	const char *why;
 };
 #define VMM_PACKET_HEAD     32u

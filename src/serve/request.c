@@ -138,7 +138,7 @@ static bool send_refusal(struct vmm_channel *channel, const struct vmm_message_r
 static void drop_answer_file(struct vmm_worker *worker)
 {
 	if (worker->answer_file >= 0)
-		close(worker->answer_file);
+		vmm_os_close_charged(worker->answer_file);
 	worker->answer_file = -1;
 }
 
@@ -166,7 +166,7 @@ static bool send_call_answer(struct vmm_worker *worker, struct vmm_channel *chan
 	else
 		cut_off(channel, "is cut off: the host has no memory for its answer");
 	for (uint32_t i = 0; i < count; i++)
-		close(fds[i]);
+		vmm_os_close_charged(fds[i]);
 	return sent;
 }
 
@@ -181,9 +181,12 @@ struct request {
 };
 
 /* How many times a limit has refused the client something. */
-static uint32_t refusals(struct vmm_process *process)
+static uint32_t refusals(const struct vmm_session *session)
 {
-	return atomic_load(&process->handles.refused) + atomic_load(&process->account->refused);
+	struct vmm_process *process = vidmm_core_process(session->process);
+
+	return atomic_load(&process->handles.refused) + atomic_load(&process->account->refused) +
+	       (session->share ? vmm_os_share_refused(session->share) : 0);
 }
 
 /*
@@ -195,14 +198,19 @@ VMM_COLD static int32_t explain_limit(struct vmm_session *session, const struct 
 {
 	if (status >= 0)
 		return status;
+	const struct vidmm_client_limits *limits = &session->server->options.limits;
+	uint32_t descriptors = session->share ? vmm_os_share_used(session->share) : 0;
+
 	vmm_reason(session->server->host->world.observe, VMM_INSUFFICIENT_RESOURCES,
 		   session->process_id, 0,
-		   "%s: the client has reached its limit (%u "
-		   "handles, %llu bytes)",
-		   request->operation->name, session->server->options.limits.handles,
-		   (unsigned long long)session->server->options.limits.memory_bytes);
-	vmm_serve_log(session->server, "client %u is refused %s: it has reached its limit",
-		      session->process_id, request->operation->name);
+		   "%s: the client has reached its limit (%u handles, %llu bytes, %u "
+		   "descriptors set aside for it and %u in use)",
+		   request->operation->name, limits->handles,
+		   (unsigned long long)limits->memory_bytes, limits->descriptors, descriptors);
+	vmm_serve_log(session->server,
+		      "client %u is refused %s: it has reached its limit (it has %u descriptors "
+		      "of the host)",
+		      session->process_id, request->operation->name, descriptors);
 	return status == VMM_NO_MEMORY ? VMM_INSUFFICIENT_RESOURCES : status;
 }
 
@@ -218,14 +226,14 @@ static int32_t execute(struct vmm_session *session, const struct vmm_worker *wor
 	bool stepped = session->server->hooks.stepped;
 	struct vmm_process *before = stepped ? vmm_kmt_step(os, process) : vmm_kmt_serve(process);
 	void *device = vmm_serve_device(session, request->head.device);
-	uint32_t refused = refusals(process);
+	uint32_t refused = refusals(session);
 
 	vmm_sync_set_union_values(os, worker->union_values.values);
 	vmm_texts_execute(stepped ? NULL : session);
 	int32_t status = request->function(session, device, vmm_wire_argument(&worker->call));
 
 	(void)(stepped ? vmm_kmt_step(os, before) : vmm_kmt_serve(before));
-	if (vmm_unlikely(refusals(process) != refused))
+	if (vmm_unlikely(refusals(session) != refused))
 		status = explain_limit(session, request, status);
 	vmm_texts_execute(NULL);
 	return status;
@@ -273,7 +281,7 @@ static bool reserve_answer(struct vmm_worker *worker)
 	if (!vmm_ok(vmm_wire_reserve_answer(&worker->call, &worker->answer, &bytes)))
 		return false;
 	if (bytes > VMM_PROTOCOL_INLINE_MAX)
-		worker->answer_file = vmm_message_memfd_open();
+		worker->answer_file = vmm_os_charged(vmm_message_memfd_open());
 	return bytes <= VMM_PROTOCOL_INLINE_MAX || worker->answer_file >= 0;
 }
 
@@ -353,6 +361,33 @@ static void count_request(struct vmm_channel *channel)
 	vmm_views_executed(&channel->session->views, channel->views);
 }
 
+bool vmm_serve_refuse_request(struct vmm_channel *channel, const struct vmm_packet *packet)
+{
+	vmm_serve_log(channel->server,
+		      "client %u is refused a call: the host has no descriptors left (Q-487)",
+		      channel->session->process_id);
+	vmm_shares_name_largest(channel->server);
+	count_request(channel);
+	return has_read_answer(channel) &&
+	       send_refusal(channel, &packet->u.request, VMM_INSUFFICIENT_RESOURCES);
+}
+
+/*
+ * Charges the descriptors that came with a request, until they are closed. The client pays for all
+ * that is opened while its request is served. (Q-486)
+ */
+static vmm_status charge(struct vmm_worker *worker, const struct vmm_channel *channel)
+{
+	uint32_t count = worker->packet.fd_count;
+
+	if (vmm_likely(!count))
+		return VMM_OK;
+	if (!vmm_share_take(channel->session, count, "a call with descriptors"))
+		return VMM_INSUFFICIENT_RESOURCES;
+	worker->charged = count;
+	return VMM_OK;
+}
+
 bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 {
 	struct vmm_packet *packet = &worker->packet;
@@ -362,8 +397,13 @@ bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 	bool foreign = false;
 
 	count_request(channel);
-	if (!has_read_answer(channel) || !take_payload(channel, packet, &bytes, &request.status))
+	if (!has_read_answer(channel))
 		return false;
+	vmm_status charged = charge(worker, channel);
+	if (!take_payload(channel, packet, &bytes, &request.status))
+		return false;
+	if (!vmm_ok(charged))
+		request.status = charged;
 	if (vmm_ok(request.status))
 		find_function(&request, &foreign);
 	call->values = values_of;
@@ -378,8 +418,10 @@ bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel)
 		call->request = bytes;
 	if (vmm_ok(request.status) && call->foreign && !foreign)
 		refuse_foreign(channel->session, &request);
+	struct vmm_os_share *before = vmm_os_share_pay(channel->session->share);
 	bool open = vmm_ok(request.status) ? call_and_answer(worker, channel, &request)
 					   : send_refusal(channel, &request.head, request.status);
+	(void)vmm_os_share_pay(before);
 	recycle_buffers(worker);
 	return open;
 }

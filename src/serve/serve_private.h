@@ -14,17 +14,20 @@
 #include <vidmm/serve.h>
 #include "doors/kmt/kmt.h" /* the functions of this process, also if a connection is attached */
 #include "host/host_private.h"
+#include "os/os_share.h"
 #include "packet/packet.h"
 #include "serve/views.h"
 #include "sync/packet.h"
 
-#define VMM_RANK_REGISTRATIONS    4u
-#define VMM_RANK_SERVER           5u
+#define VMM_RANK_REGISTRATIONS      4u
+#define VMM_RANK_SERVER             5u
 /* how long a worker waits for the next request of a quick client */
-#define VMM_SERVE_NEXT_REQUEST_US 4000
+#define VMM_SERVE_NEXT_REQUEST_US   4000
+/* descriptors of a HELLO: the view socket and a userfaultfd */
+#define VMM_SERVE_HELLO_DESCRIPTORS 2
 /* at most this part of a client's window is used */
-#define VMM_SERVE_WINDOW_MAX      ((uint64_t)1 << 42)
-#define VMM_SERVE_ADDRESS_END     ((uint64_t)1 << 47) /* end of user-space addresses */
+#define VMM_SERVE_WINDOW_MAX        ((uint64_t)1 << 42)
+#define VMM_SERVE_ADDRESS_END       ((uint64_t)1 << 47) /* end of user-space addresses */
 
 /*
  * What an epoll event is about: the low bits of its data. The rest is an address, or a session
@@ -83,6 +86,8 @@ struct vmm_session {
 	uint32_t pid, uid;
 	char name[64];
 	uint32_t process_id;
+	struct vmm_os_share *share; /* its descriptors; NULL: not counted (a stepped server) */
+	uint32_t sockets;           /* charged to it, without those of its channels */
 	struct vmm_views views;
 	/* The client's devices, indexed by number - 1. */
 	_Atomic(void *) devices[VMM_SERVE_DEVICES_MAX];
@@ -119,6 +124,10 @@ struct vmm_session {
 bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet);
 bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet);
 bool vmm_session_list(struct vmm_channel *channel);
+/* Answers a first message whose descriptors this process could not receive. Returns false. */
+bool vmm_session_refuse(struct vmm_channel *channel);
+/* Sends REFUSED to a connection that is no client's. Returns false. */
+bool vmm_connection_refuse(int fd, vmm_status status, const char *why);
 /*
  * Ends a session, once: no call of it begins any more, calls that wait return, and its sockets are
  * shut down. Caller holds no lock. `why` is logged. The caller of vmm_session_end is a holder;
@@ -149,6 +158,8 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd) VMM_MUST_CHECK;
 struct vmm_worker;
 /* Executes a request on a channel of a session. Returns false if the channel is to be closed. */
 bool vmm_serve_request(struct vmm_worker *worker, struct vmm_channel *channel);
+/* Answers a request whose descriptors this process could not receive. */
+bool vmm_serve_refuse_request(struct vmm_channel *channel, const struct vmm_packet *packet);
 
 /*
  * Executes an operation on its argument for the session's process, on one of its devices (NULL:
@@ -199,6 +210,23 @@ int32_t vmm_serve_set_trim(struct vmm_session *session, void *device, uint64_t f
 /* Frees all registrations. The process of the session is closed. */
 void vmm_serve_forget_registrations(struct vmm_session *session);
 
+/* ---- shares.c: the descriptors of the host, and the share of each client (Q-486) ---- */
+/* Plans with the descriptors that the process may have. Returns false when out of memory. */
+bool vmm_shares_begin(struct vidmm_server *server) VMM_MUST_CHECK;
+void vmm_shares_end(struct vidmm_server *server);
+/*
+ * Sets the share of a new client aside, and charges its sockets. If the host has none left, says so
+ * in the log, with the client that has most.
+ */
+vmm_status vmm_share_begin(struct vmm_session *session, uint32_t sockets) VMM_MUST_CHECK;
+/* All descriptors of the session itself are closed. */
+void vmm_share_end(struct vmm_session *session);
+/* Charges a client. `what` is named in the log if it has all that it may have. */
+bool vmm_share_take(struct vmm_session *session, uint32_t count, const char *what) VMM_MUST_CHECK;
+void vmm_share_give(struct vmm_session *session, uint32_t count);
+/* Writes the client that has most descriptors into the log. */
+void vmm_shares_name_largest(struct vidmm_server *server);
+
 /* ---- worker.c ---- */
 /* The value type for which the union of a request was read (vmm_sync_set_union_values). */
 struct vmm_serve_union {
@@ -215,6 +243,8 @@ struct vmm_worker {
 	struct vmm_wire_bytes answer;
 	int answer_file; /* for an answer that is too long for a packet; -1: none */
 	struct vmm_serve_union union_values; /* value type of the current request */
+	/* descriptors of the packet that are charged to the client until they are closed */
+	uint32_t charged;
 	bool blocking; /* executing what may block; not counted in server->waiting */
 };
 /*
@@ -275,6 +305,14 @@ struct vidmm_server {
 	/* hangups: epoll of first channels and view sockets. end: an eventfd. */
 	int epoll, hangups, end;
 	int epoch; /* read-only descriptor of the world's epoch; -1: clients lock by messages */
+	struct vmm_os_budget *budget; /* NULL: a stepped server */
+	/* a client may have that many descriptors at most; constant */
+	uint32_t descriptors_limit;
+	/*
+	 * Beyond pending_most channels that have sent nothing, the oldest is shut down; beyond
+	 * pending_max, and beyond closing_max connections that are being closed, none is accepted.
+	 */
+	uint32_t pending_most, pending_max, closing_max;
 	int spare; /* a spare descriptor, closed to accept a connection when there are no more */
 	_Atomic bool stopping;
 	_Atomic uint64_t last_session;
@@ -286,7 +324,7 @@ struct vidmm_server {
 	uint32_t pending_count VMM_GUARDED_BY(vmm_server_lock_class);
 	/* refused connections and pending channels that are being closed */
 	uint32_t closing_count VMM_GUARDED_BY(vmm_server_lock_class);
-	/* listeners are not armed, because closing_count is at its limit */
+	/* listeners are not armed, because pending_count or closing_count is at its limit */
 	bool accept_paused VMM_GUARDED_BY(vmm_server_lock_class);
 	uint32_t worker_count VMM_GUARDED_BY(vmm_server_lock_class);
 	/* texts.c. Taken in event functions, with any lock held; nothing is called under it. */
@@ -314,6 +352,8 @@ void vmm_serve_log(struct vidmm_server *server, const char *format, ...) VMM_PRI
 /* Reports an end to vidmm_server_destroy. */
 void vmm_serve_report_end(struct vidmm_server *server);
 /* Uncounts `count` connections that were counted in closing_count and are closed now. */
+/* Listens again if that was paused and fewer connections are pending or being closed now. */
+void vmm_serve_resume_accepting(struct vidmm_server *server);
 void vmm_serve_uncount_closing(struct vidmm_server *server, uint32_t count);
 /* epoll_ctl with `data`; returns whether it succeeded. */
 bool vmm_serve_watch(int epoll, int operation, int fd, uint32_t events, uint64_t data);

@@ -11,11 +11,8 @@
 #include <unistd.h>
 
 enum { CHANNELS = 64, HANDLES = 1000000, UNREAD_BYTES = 1 << 20, CLIENTS = 1024 };
-/*
- * Connections accepted at once; and connections that may be closing at one time. Closing one may
- * take as long as its client likes.
- */
-enum { ACCEPTS = 16, CLOSING_MAX = 256 };
+/* Connections accepted at once. */
+enum { ACCEPTS = 16 };
 
 void vmm_serve_log(struct vidmm_server *server, const char *format, ...)
 {
@@ -113,13 +110,14 @@ vmm_status vmm_server_create_hooked(struct vidmm_host *host,
 	if (vmm_os_kind(host->world.os) == VMM_OS_LINUX &&
 	    !vmm_ok(vmm_world_share_epoch(&host->world, &server->epoch)))
 		server->epoch = -1;
-	if (open_all(server))
+	if (open_all(server) && vmm_shares_begin(server))
 		status = hooks->stepped ? VMM_OK : vmm_workers_start(server);
 	if (vmm_ok(status)) {
 		*result = server;
 		return VMM_OK;
 	}
 	close_all(server);
+	vmm_shares_end(server);
 	vmm_texts_finish(server);
 	vmm_os_mutex_finish(&server->lock);
 	vmm_free(server);
@@ -174,6 +172,7 @@ void vidmm_server_destroy(struct vidmm_server *server)
 		vmm_free(listener);
 	}
 	close_all(server);
+	vmm_shares_end(server);
 	vmm_texts_finish(server);
 	vmm_os_mutex_finish(&server->lock);
 	vmm_free(server);
@@ -219,13 +218,32 @@ vidmm_status vidmm_server_listen(struct vidmm_server *server, int fd)
 	return VMM_INSUFFICIENT_RESOURCES;
 }
 
+static bool has_space_locked(const struct vidmm_server *server) VMM_REQUIRES(vmm_server_lock_class)
+{
+	vmm_assert_held(&server->lock);
+	return server->closing_count < server->closing_max &&
+	       server->pending_count < server->pending_max;
+}
+
+static bool may_accept(struct vidmm_server *server)
+{
+	vmm_server_lock(server);
+	bool may = has_space_locked(server);
+	server->accept_paused |= !may;
+	vmm_server_unlock(server);
+	return may && !atomic_load(&server->stopping);
+}
+
 /*
  * No descriptors are left: accepts a connection with the spare descriptor, so that the caller can
- * close it. A connection that stays in the queue would be reported again and again.
+ * close it. A connection that stays in the queue would be reported again and again. A HELLO that
+ * has come already is read, without its descriptors: otherwise the client would see a broken
+ * connection instead of the refusal.
  */
 static int accept_with_spare(struct vmm_listener *listener)
 {
 	struct vidmm_server *server = listener->server;
+	char byte;
 
 	vmm_server_lock(server);
 	if (server->spare >= 0)
@@ -234,6 +252,12 @@ static int accept_with_spare(struct vmm_listener *listener)
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 	vmm_server_unlock(server);
 	vmm_serve_log(server, "refused: the host has no descriptors left");
+	vmm_shares_name_largest(server);
+	if (fd >= 0) {
+		(void)!recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
+		(void)vmm_connection_refuse(fd, VMM_INSUFFICIENT_RESOURCES,
+					    "the host has no descriptors left");
+	}
 	return fd;
 }
 
@@ -254,7 +278,7 @@ static uint32_t accept_some(struct vmm_listener *listener, int refused[ACCEPTS])
 	struct vidmm_server *server = listener->server;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < ACCEPTS && !atomic_load(&server->stopping); i++) {
+	for (uint32_t i = 0; i < ACCEPTS && may_accept(server); i++) {
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd >= 0) {
@@ -279,26 +303,30 @@ static void arm(struct vmm_listener *listener)
 			      (uint64_t)(uintptr_t)listener | VMM_SOURCE_LISTENER);
 }
 
-static bool may_accept(struct vidmm_server *server)
+static void resume_accepting_locked(struct vidmm_server *server) VMM_REQUIRES(vmm_server_lock_class)
+{
+	struct vmm_list *pos;
+
+	vmm_assert_held(&server->lock);
+	if (!server->accept_paused || !has_space_locked(server))
+		return;
+	server->accept_paused = false;
+	vmm_list_for_each (pos, &server->listeners)
+		arm(vmm_container_of(pos, struct vmm_listener, link));
+}
+
+void vmm_serve_resume_accepting(struct vidmm_server *server)
 {
 	vmm_server_lock(server);
-	bool may = server->closing_count < CLOSING_MAX;
-	server->accept_paused = !may;
+	resume_accepting_locked(server);
 	vmm_server_unlock(server);
-	return may;
 }
 
 void vmm_serve_uncount_closing(struct vidmm_server *server, uint32_t count)
 {
-	struct vmm_list *pos;
-
 	vmm_server_lock(server);
 	server->closing_count -= count;
-	if (server->accept_paused && server->closing_count < CLOSING_MAX) {
-		server->accept_paused = false;
-		vmm_list_for_each (pos, &server->listeners)
-			arm(vmm_container_of(pos, struct vmm_listener, link));
-	}
+	resume_accepting_locked(server);
 	vmm_server_unlock(server);
 }
 
@@ -308,18 +336,18 @@ void vmm_listener_accept(struct vmm_listener *listener)
 	struct vidmm_server *server = listener->server;
 	int refused[ACCEPTS];
 
-	if (!may_accept(server)) {
-		vmm_serve_log(
-			server,
-			"no connection is accepted: %u refused connections are still being closed",
-			CLOSING_MAX);
-		return;
-	}
 	uint32_t count = accept_some(listener, refused);
 	vmm_server_lock(server);
 	server->closing_count += count;
+	bool paused = server->accept_paused;
+	if (!paused)
+		arm(listener);
 	vmm_server_unlock(server);
-	arm(listener);
+	if (paused)
+		vmm_serve_log(server,
+			      "no connection is accepted: %u connections have sent nothing, or "
+			      "refused connections are still being closed",
+			      server->pending_max);
 	if (!count)
 		return;
 	for (uint32_t i = 0; i < count; i++)

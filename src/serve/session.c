@@ -17,8 +17,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { PENDING_MAX = 64 };
-
 struct vmm_lock_class vmm_server_lock_class, vmm_registration_lock_class;
 
 /* ---- holders of a session ---- */
@@ -41,6 +39,7 @@ static void finish(struct vmm_session *session)
 		vmm_list_remove(&session->link);
 		server->session_count--;
 	}
+	vmm_share_end(session); /* with the lock: vmm_shares_name_largest reads the share */
 	vmm_server_unlock(server);
 	vmm_free(session);
 	vmm_serve_report_end(server);
@@ -85,7 +84,7 @@ static void shutdown_channels(struct vmm_list *channels)
 		shutdown(vmm_container_of(pos, struct vmm_channel, link)->fd, SHUT_RDWR);
 }
 
-static bool refuse_connection(int fd, vmm_status status, const char *why)
+bool vmm_connection_refuse(int fd, vmm_status status, const char *why)
 {
 	struct vmm_message_refused message = {
 		.head = {.magic = VMM_PROTOCOL_MAGIC, .kind = VMM_MESSAGE_REFUSED},
@@ -98,7 +97,7 @@ static bool refuse_connection(int fd, vmm_status status, const char *why)
 }
 
 /*
- * Programs that connect and send nothing must not keep others out: beyond PENDING_MAX the oldest
+ * Programs that connect and send nothing must not keep others out: beyond pending_most the oldest
  * pending channel is shut down.
  */
 static bool add_pending(struct vidmm_server *server, struct vmm_channel *channel)
@@ -106,7 +105,7 @@ static bool add_pending(struct vidmm_server *server, struct vmm_channel *channel
 	vmm_server_lock(server);
 	bool taken = !atomic_load(&server->stopping);
 	if (taken) {
-		if (server->pending_count++ >= PENDING_MAX)
+		if (server->pending_count++ >= server->pending_most)
 			shutdown(vmm_container_of(server->pending.next, struct vmm_channel, link)
 					 ->fd,
 				 SHUT_RDWR);
@@ -133,7 +132,7 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	status = VMM_ACCESS_DENIED;
 	if (server->options.uid_only && channel->peer.uid != geteuid()) {
 		vmm_serve_log(server, "refused: a program of user %u", channel->peer.uid);
-		(void)refuse_connection(
+		(void)vmm_connection_refuse(
 			fd, status, "this host accepts only programs of the user who started it");
 		goto out_channel;
 	}
@@ -148,6 +147,7 @@ vmm_status vmm_channel_open(struct vidmm_server *server, int fd)
 	vmm_list_remove(&channel->link);
 	server->pending_count--;
 	vmm_server_unlock(server);
+	vmm_serve_resume_accepting(server);
 	vmm_serve_report_end(server);
 out_channel:
 	vmm_free(channel);
@@ -169,6 +169,7 @@ static void close_socket(struct vmm_channel *channel)
 		vmm_serve_uncount_closing(server, 1);
 		return;
 	}
+	vmm_share_give(session, 1);
 	vmm_server_lock(server);
 	session->channel_count--;
 	vmm_server_unlock(server);
@@ -271,7 +272,9 @@ static const char *check_hello(const struct vmm_message_hello *hello,
 		return "its window is not a range of whole pages in user space";
 	if (!memchr(hello->name, 0, sizeof(hello->name)))
 		return "its name has no terminating zero";
-	if (packet->fd_count < 1 || packet->fd_count > 2 || !vmm_packet_is_socket(packet->fds[0]))
+	if (hello->head.descriptors > VMM_SERVE_HELLO_DESCRIPTORS)
+		return "it sends more descriptors than a HELLO has";
+	if (packet->fd_count < 1 || !vmm_packet_is_socket(packet->fds[0]))
 		return "it sends no view socket";
 	if (packet->fd_count == 2 && !vmm_os_is_anonymous_file(packet->fds[1], "[userfaultfd]"))
 		return "the descriptor it sends as a userfaultfd is not one";
@@ -286,6 +289,7 @@ static bool init_views(struct vmm_session *session, struct vmm_packet *packet,
 		.os = vmm_serve_os(server),
 		.socket = packet->fds[0],
 		.userfault = packet->fd_count > 1 ? packet->fds[1] : -1,
+		.share = session->share,
 		.epoll = server->epoll,
 		.data = session->number << VMM_SOURCE_BITS | VMM_SOURCE_VIEWS,
 		.window_address = hello->window_address,
@@ -318,14 +322,15 @@ static bool set_limits(struct vmm_session *session)
 	return process->account;
 }
 
-static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet *packet,
-				  const struct vmm_message_hello *hello)
+static vmm_status create(struct vmm_channel *channel, struct vmm_packet *packet,
+			 const struct vmm_message_hello *hello, struct vmm_session **result)
 {
 	struct vidmm_server *server = channel->server;
 	struct vmm_session *session = vmm_calloc(1, sizeof(*session));
+	vmm_status status = VMM_NO_MEMORY;
 
 	if (!session)
-		return NULL;
+		return status;
 	session->server = server;
 	session->number = atomic_fetch_add(&server->last_session, 1) + 1;
 	session->pid = (uint32_t)channel->peer.pid;
@@ -337,9 +342,13 @@ static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet
 	for (uint32_t i = 0; i + 1 < sizeof(session->name) && hello->name[i]; i++)
 		session->name[i] =
 			hello->name[i] < ' ' || hello->name[i] > '~' ? '?' : hello->name[i];
+	status = vmm_share_begin(session, 1 + packet->fd_count);
+	if (!vmm_ok(status))
+		goto out_session;
+	status = VMM_NO_MEMORY;
 	if (getrandom(session->token, sizeof(session->token), 0) != sizeof(session->token) ||
 	    !init_views(session, packet, hello))
-		goto out_session;
+		goto out_share;
 	if (!vmm_ok(vmm_host_process_open_client(server->host, session->name,
 						 &session->views.viewer, &session->process)))
 		goto out_views;
@@ -348,14 +357,17 @@ static struct vmm_session *create(struct vmm_channel *channel, struct vmm_packet
 		goto out_process;
 	vmm_os_mutex_init(&session->registration_lock, vmm_serve_os(server), VMM_RANK_REGISTRATIONS,
 			  "registrations");
-	return session;
+	*result = session;
+	return VMM_OK;
 out_process:
 	vidmm_process_close(session->process);
 out_views:
 	vmm_views_finish(&session->views);
+out_share:
+	vmm_share_end(session);
 out_session:
 	vmm_free(session);
-	return NULL;
+	return status;
 }
 
 /*
@@ -374,6 +386,7 @@ static bool enlist(struct vmm_session *session, struct vmm_channel *channel)
 		vmm_list_push_back(&server->sessions, &session->link);
 		move_to_session_locked(session, channel);
 		session->first = channel;
+		session->sockets--; /* the channel's is given back when it is closed */
 		channel->first = true;
 	}
 	vmm_server_unlock(server);
@@ -386,26 +399,31 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 	struct vmm_message_hello hello;
 
 	if (packet->bytes != sizeof(hello) || packet->u.head.bytes)
-		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, "malformed HELLO");
+		return vmm_connection_refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed HELLO");
 	memcpy(&hello, &packet->u, VMM_PACKET_HEAD);
 	memcpy((char *)&hello + VMM_PACKET_HEAD, packet->body.data,
 	       sizeof(hello) - VMM_PACKET_HEAD);
 	const char *why = check_hello(&hello, packet);
 	if (why) {
 		vmm_serve_log(server, "refused: pid %d: %s", channel->peer.pid, why);
-		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, why);
+		return vmm_connection_refuse(channel->fd, VMM_INVALID_PARAMETER, why);
 	}
-	struct vmm_session *session = create(channel, packet, &hello);
-	if (!session)
-		return refuse_connection(channel->fd, VMM_NO_MEMORY, "the host has no memory");
+	struct vmm_session *session = NULL;
+	vmm_status status = create(channel, packet, &hello, &session);
+	if (status == VMM_INSUFFICIENT_RESOURCES)
+		return vmm_connection_refuse(channel->fd, status,
+					     "the host has no descriptors left for another client");
+	if (!vmm_ok(status))
+		return vmm_connection_refuse(channel->fd, VMM_NO_MEMORY, "the host has no memory");
 	if (!enlist(session, channel)) {
 		vmm_serve_log(server,
 			      "refused: %s (pid %u): the maximum of %u clients is connected",
 			      session->name, session->pid, server->options.clients_max);
 		finish(session);
-		return refuse_connection(channel->fd, VMM_INSUFFICIENT_RESOURCES,
-					 "too many clients");
+		return vmm_connection_refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES,
+					     "too many clients");
 	}
+	vmm_serve_resume_accepting(server);
 	vmm_serve_log(server, "client %u connected: %s (pid %u, user %u)", session->process_id,
 		      session->name, session->pid, session->uid);
 	why = welcome_client(session, channel);
@@ -414,15 +432,40 @@ bool vmm_session_hello(struct vmm_channel *channel, struct vmm_packet *packet)
 	return !why;
 }
 
+bool vmm_session_refuse(struct vmm_channel *channel)
+{
+	vmm_serve_log(channel->server, "refused: pid %d: the host has no descriptors left",
+		      channel->peer.pid);
+	vmm_shares_name_largest(channel->server);
+	return vmm_connection_refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES,
+				     "the host has no descriptors left");
+}
+
+/* Makes a pending channel one of the session, if the session may have one more. */
+static const char *join_locked(struct vmm_session *session, struct vmm_channel *channel)
+	VMM_REQUIRES(vmm_server_lock_class)
+{
+	struct vidmm_server *server = session->server;
+
+	vmm_assert_held(&server->lock);
+	if (session->channel_count >= server->options.limits.channels)
+		return "the session has reached its limit of channels";
+	if (session->share && !vmm_os_share_take(session->share, 1))
+		return "the session has all descriptors that it may have";
+	move_to_session_locked(session, channel);
+	return NULL;
+}
+
 bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 {
 	const struct vmm_message_join *join = &packet->u.join;
 	struct vidmm_server *server = channel->server;
+	const char *why = "no such session";
 	vmm_status status = VMM_ACCESS_DENIED;
 	struct vmm_list *pos;
 
 	if (packet->bytes != sizeof(*join) || join->head.bytes || packet->fd_count)
-		return refuse_connection(channel->fd, VMM_INVALID_PARAMETER, "malformed JOIN");
+		return vmm_connection_refuse(channel->fd, VMM_INVALID_PARAMETER, "malformed JOIN");
 	vmm_server_lock(server);
 	vmm_list_for_each (pos, &server->sessions) {
 		struct vmm_session *session = vmm_container_of(pos, struct vmm_session, link);
@@ -432,19 +475,14 @@ bool vmm_session_join(struct vmm_channel *channel, struct vmm_packet *packet)
 		    session->uid != channel->peer.uid || atomic_load(&session->ended) ||
 		    !session->first)
 			continue;
-		status = session->channel_count < server->options.limits.channels
-				 ? VMM_OK
-				 : VMM_INSUFFICIENT_RESOURCES;
-		if (vmm_ok(status))
-			move_to_session_locked(session, channel);
+		why = join_locked(session, channel);
+		status = why ? VMM_INSUFFICIENT_RESOURCES : VMM_OK;
 		break;
 	}
 	vmm_server_unlock(server);
-	if (status == VMM_INSUFFICIENT_RESOURCES)
-		return refuse_connection(channel->fd, status,
-					 "the session has reached its limit of channels");
 	if (!vmm_ok(status))
-		return refuse_connection(channel->fd, status, "no such session");
+		return vmm_connection_refuse(channel->fd, status, why);
+	vmm_serve_resume_accepting(server);
 	return !send_welcome(channel);
 }
 
@@ -681,8 +719,9 @@ bool vmm_session_list(struct vmm_channel *channel)
 
 	if (channel->peer.uid != geteuid() && channel->peer.uid != 0) {
 		vmm_free(clients);
-		return refuse_connection(channel->fd, VMM_ACCESS_DENIED,
-					 "only the host's own user and root may ask for the list");
+		return vmm_connection_refuse(
+			channel->fd, VMM_ACCESS_DENIED,
+			"only the host's own user and root may ask for the list");
 	}
 	if (clients && list_fits(&list, clients, vidmm_server_clients(server, clients, capacity))) {
 		head.bytes = list.length;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/os_stores.h"
@@ -23,7 +24,21 @@ struct vmm_view_message {
 		struct vmm_message_words words;
 	} u;
 	uint32_t bytes;
-	int fd; /* -1: none */
+	int fd; /* -1: none. Of a queued message: that of `held` */
+	struct held_descriptor *held;
+};
+
+/*
+ * A duplicate of a descriptor that queued messages have. Messages mostly name the same few memory
+ * objects, and one duplicate serves all that name the same one, so a queue costs the client no more
+ * descriptors than it has memory objects.
+ */
+struct held_descriptor {
+	struct held_descriptor *next; /* in views->held */
+	uint64_t device, inode;
+	int mode; /* F_GETFL */
+	int fd;
+	uint32_t messages;
 };
 
 struct vmm_lock_class vmm_views_lock_class, vmm_adopt_lock_class;
@@ -71,6 +86,74 @@ static const char *reason_of(int error)
 	return error == ETOOMANYREFS ? "is cut off: too many descriptors are in flight" : NULL;
 }
 
+static void close_held(struct vmm_views *views, struct held_descriptor *held)
+{
+	close(held->fd);
+	if (views->config.share)
+		vmm_os_share_give(views->config.share, 1);
+	vmm_free(held);
+}
+
+/* Caller holds the lock, or the views are being finished. */
+static void put_held(struct vmm_views *views, struct held_descriptor *held)
+{
+	struct held_descriptor **link = &views->held;
+
+	if (!held || --held->messages)
+		return;
+	while (*link != held)
+		link = &(*link)->next;
+	*link = held->next;
+	close_held(views, held);
+}
+
+static struct held_descriptor *find_held_locked(const struct vmm_views *views,
+						const struct stat *info, int mode)
+	VMM_REQUIRES(vmm_views_lock_class)
+{
+	struct held_descriptor *held = views->held;
+
+	vmm_assert_held(&views->lock);
+	while (held &&
+	       (held->inode != info->st_ino || held->device != info->st_dev || held->mode != mode))
+		held = held->next;
+	return held;
+}
+
+/* The client pays for the duplicate. Returns NULL without memory or descriptors. */
+static struct held_descriptor *hold_locked(struct vmm_views *views, int fd)
+	VMM_REQUIRES(vmm_views_lock_class)
+{
+	struct stat info;
+	int mode = fcntl(fd, F_GETFL);
+
+	vmm_assert_held(&views->lock);
+	if (mode < 0 || fstat(fd, &info))
+		return NULL;
+	struct held_descriptor *held = find_held_locked(views, &info, mode);
+	if (held) {
+		held->messages++;
+		return held;
+	}
+	held = vmm_calloc(1, sizeof(*held));
+	if (!held || (views->config.share && !vmm_os_share_take(views->config.share, 1))) {
+		vmm_free(held);
+		return NULL;
+	}
+	*held = (struct held_descriptor){.next = views->held,
+					 .device = info.st_dev,
+					 .inode = info.st_ino,
+					 .mode = mode,
+					 .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0),
+					 .messages = 1};
+	if (held->fd < 0) {
+		close_held(views, held);
+		return NULL;
+	}
+	views->held = held;
+	return held;
+}
+
 /* The socket's buffer is full: queues the message, unless too much is queued already. */
 static void queue_locked(struct vmm_views *views, const struct vmm_view_message *message)
 	VMM_REQUIRES(vmm_views_lock_class)
@@ -86,12 +169,14 @@ static void queue_locked(struct vmm_views *views, const struct vmm_view_message 
 	}
 	*queued = *message;
 	if (message->fd >= 0) {
-		queued->fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
-		if (queued->fd < 0) {
+		queued->held = hold_locked(views, message->fd);
+		if (!queued->held) {
 			vmm_free(queued);
-			end_locked(views, "is cut off: the host has no descriptors left");
+			end_locked(views, "is cut off: it does not read its view socket, and has "
+					  "all descriptors that it may have");
 			return;
 		}
+		queued->fd = queued->held->fd;
 	}
 	*views->last = queued;
 	views->last = &queued->next;
@@ -125,8 +210,7 @@ static struct vmm_view_message *take_first_locked(struct vmm_views *views)
 	if (!views->first)
 		views->last = &views->first;
 	views->waiting_bytes -= sizeof(*message);
-	if (message->fd >= 0)
-		close(message->fd);
+	put_held(views, message->held);
 	return message;
 }
 
@@ -378,6 +462,11 @@ static bool receive_adopted_locked(struct vmm_views *views, struct vmm_packet *p
 		if (received == VMM_RECEIVED_END) /* the handler of the hang-up logs why */
 			return false;
 		why = "is cut off: its answer to a request for its memory is malformed";
+		/* The host could not take the descriptor: the call fails, the client goes on. */
+		if (received == VMM_RECEIVED_INCOMPLETE) {
+			adopted->status = VMM_NO_MEMORY;
+			return true;
+		}
 		if (received == VMM_RECEIVED && packet->bytes == sizeof(*adopted)) {
 			memcpy(adopted, &packet->u, VMM_PACKET_HEAD);
 			memcpy((char *)adopted + VMM_PACKET_HEAD, packet->body.data,
@@ -477,8 +566,7 @@ void vmm_views_finish(struct vmm_views *views)
 
 	while ((message = views->first) != NULL) {
 		views->first = message->next;
-		if (message->fd >= 0)
-			close(message->fd);
+		put_held(views, message->held);
 		vmm_free(message);
 	}
 	vmm_assert(!views->records);

@@ -15,6 +15,8 @@
 struct vmm_range_heap;
 struct vmm_view_record;
 struct vmm_view_message;
+struct vmm_os_share;
+struct held_descriptor;
 struct vmm_write_protector;
 
 #define VMM_RANK_VIEWS     0xE000u /* after all mutexes of the core */
@@ -30,7 +32,8 @@ struct vmm_views_config {
 	struct vmm_os *os;
 	/* The views own both. userfault -1: content that is locked is not moved. */
 	int socket, userfault;
-	int epoll; /* reports `data` when the socket can be written to again */
+	struct vmm_os_share *share; /* pays for queued descriptors; NULL: not counted */
+	int epoll;                  /* reports `data` when the socket can be written to again */
 	uint64_t data;
 	uint64_t window_address, window_bytes, unread_bytes;
 	int adopt_ms;           /* VMM_VIEWS_ADOPT_MS, or the value of a test */
@@ -64,6 +67,7 @@ struct vmm_views {
 	struct vmm_range_heap *heap;            /* NULL: the client has no window */
 	struct vmm_view_record *records;        /* treap by address */
 	struct vmm_view_message *first, **last; /* messages for which the socket had no space */
+	struct held_descriptor *held;           /* descriptors of these messages */
 	uint64_t waiting_bytes VMM_GUARDED_BY(vmm_views_lock_class);
 	struct vmm_write_protector *write_protector; /* NULL: nothing has been frozen */
 	struct vmm_list watched;                     /* frozen on sim (os_stores.h) */

@@ -267,6 +267,18 @@ static const char *why_gone(const struct vmm_channel *channel)
 	return "disconnected: its view socket is closed";
 }
 
+/* Handles a message whose descriptors this process could not receive. */
+static bool serve_incomplete(struct vmm_worker *worker, struct vmm_channel *channel)
+{
+	if (!channel->session)
+		return vmm_session_refuse(channel);
+	if (worker->packet.u.head.kind == VMM_MESSAGE_REQUEST)
+		return vmm_serve_refuse_request(channel, &worker->packet);
+	vmm_session_end(channel->session,
+			"is cut off: it sent a message of a kind not allowed here");
+	return false;
+}
+
 /*
  * Receives and handles one message, if there is one. Returns false if the channel is to be closed.
  */
@@ -277,6 +289,7 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool
 	*some = false;
 	if (!vmm_packet_reserve(&worker->packet))
 		return true; /* reported again at once; memory may be free then */
+	worker->packet.fd_max = channel->session ? 0 : VMM_SERVE_HELLO_DESCRIPTORS;
 	switch (wait ? vmm_packet_await(channel->fd, &worker->packet)
 		     : vmm_packet_receive(channel->fd, &worker->packet)) {
 	case VMM_RECEIVED:
@@ -284,6 +297,9 @@ static bool receive(struct vmm_worker *worker, struct vmm_channel *channel, bool
 		return serve_message(worker, channel);
 	case VMM_RECEIVED_NOTHING:
 		return true;
+	case VMM_RECEIVED_INCOMPLETE:
+		*some = true;
+		return serve_incomplete(worker, channel);
 	case VMM_RECEIVED_MALFORMED:
 		snprintf(why, sizeof(why), "is cut off: it sent %s", worker->packet.why);
 		if (channel->session)
@@ -317,13 +333,16 @@ static bool is_quick(struct vmm_channel *channel, uint64_t now_ns)
  * whose file system does not answer, also one inside another socket. So another worker waits for
  * events meanwhile.
  */
-static void close_received(struct vmm_worker *worker)
+static void close_received(struct vmm_worker *worker, struct vmm_channel *channel)
 {
 	if (!worker->packet.fd_count)
 		return;
 	bool blocking = vmm_worker_begin_blocking(worker);
 
 	vmm_packet_close_fds(&worker->packet);
+	if (worker->charged)
+		vmm_share_give(channel->session, worker->charged);
+	worker->charged = 0;
 	if (blocking)
 		vmm_worker_end_blocking(worker);
 }
@@ -333,7 +352,7 @@ static bool serve_one(struct vmm_worker *worker, struct vmm_channel *channel, bo
 {
 	bool open = receive(worker, channel, wait, some);
 
-	close_received(worker);
+	close_received(worker, channel);
 	return open && !(channel->session && atomic_load(&channel->session->ended));
 }
 

@@ -31,6 +31,8 @@ void remote_open(struct remote_device *d, const char *socket, const char *name, 
 {
 	vidmm_status status = vidmm_connect(socket, name, &d->connection);
 
+	if (status == (vidmm_status)STATUS_INSUFFICIENT_RESOURCES)
+		remote_end(REMOTE_REFUSED);
 	if (status >= 0)
 		status = vidmm_remote_device_create(d->connection, adapter, &d->remote);
 	if (status < 0)
@@ -75,12 +77,22 @@ int main(int count, char **arguments)
 	static const struct {
 		const char *name;
 		int (*run)(const char *socket, const char *argument);
-	} modes[] = {{"load", remote_load},           {"hoard", remote_hoard},
-		     {"exhaust", remote_exhaust},     {"hold", remote_hold},
-		     {"protected", remote_protected}, {"fences", remote_fences},
-		     {"wait", remote_wait_fence},     {"cycle", remote_cycle},
-		     {"relatives", remote_relatives}, {"inherit", remote_inherit},
-		     {"asleep", remote_asleep},       {"heir", remote_heir}};
+	} modes[] = {{"load", remote_load},
+		     {"hoard", remote_hoard},
+		     {"exhaust", remote_exhaust},
+		     {"hold", remote_hold},
+		     {"protected", remote_protected},
+		     {"fences", remote_fences},
+		     {"wait", remote_wait_fence},
+		     {"cycle", remote_cycle},
+		     {"relatives", remote_relatives},
+		     {"inherit", remote_inherit},
+		     {"asleep", remote_asleep},
+		     {"heir", remote_heir},
+		     {"grab-shared", remote_grab_shared},
+		     {"grab-existing", remote_grab_existing},
+		     {"grab-sockets", remote_grab_sockets},
+		     {"grab-threads", remote_grab_threads}};
 
 	for (size_t i = 0; count == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (!strcmp(modes[i].name, arguments[1]))

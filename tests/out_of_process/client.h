@@ -82,5 +82,9 @@ int remote_inherit(const char *socket, const char *number);
 int remote_heir(const char *socket, const char *handles);
 int remote_asleep(const char *socket, const char *argument);
 int remote_exhaust(const char *socket, const char *count);
+int remote_grab_shared(const char *socket, const char *argument);
+int remote_grab_existing(const char *socket, const char *argument);
+int remote_grab_sockets(const char *socket, const char *count);
+int remote_grab_threads(const char *socket, const char *argument);
 
 #endif

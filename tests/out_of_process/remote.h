@@ -40,6 +40,7 @@ enum {
 	REMOTE_WRONG = 3,   /* wrong content */
 	REMOTE_REMOVED = 4, /* its calls return that the device has been removed */
 	REMOTE_SKIPPED = 6, /* the system does not allow what the test needs */
+	REMOTE_REFUSED = 7, /* the host refused its connection for lack of resources */
 	REMOTE_FOREIGN = 5 /* it can read memory of another program, or change memory of the host */
 };
 

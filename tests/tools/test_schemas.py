@@ -160,14 +160,14 @@ CONFIGURATIONS = (
     {'adapters': []},
     {'adapters': [{'driver': DRIVER['copier_kmd'], 'device': DRIVER['copier']}]},
     {'adapters': [{}], 'other_users': True, 'clients': 3,
-     'limits': {'channels': 2, 'handles': 1000, 'memory': '1.5GiB', 'unread': 65536}},
+     'limits': {'channels': 2, 'descriptors': 20, 'handles': 1000, 'memory': '1.5GiB', 'unread': 65536}},
     {'adapters': [{'driver': 'softgpu', 'bars': [67108864, '16M'], 'settings': {'Model': 'wddm1', 'VramBanks': 1, 'ApertureSize': '64M'},
                    'description': 'one', 'driver_store': '/store', 'system_memory': '1G', 'physical_adapters': 1, 'policy': POLICY}]},
 )
 # Each breaks one rule that the schema expresses.
 WRONG_CONFIGURATIONS = (
     [], {'adapters': {}}, {'adapters': [[]]}, {'adapters': [{}] * 17}, {'clients': 0}, {'clients': '3'}, {'clients': 2 ** 32},
-    {'other_users': 1}, {'socket': 1}, {'log': None}, {'limits': []}, {'limits': {'channels': 0}}, {'limits': {'memory': -1}},
+    {'other_users': 1}, {'socket': 1}, {'log': None}, {'limits': []}, {'limits': {'channels': 0}}, {'limits': {'descriptors': 0}}, {'limits': {'memory': -1}},
     {'limits': {'memory': '1X'}}, {'limits': {'unread': True}}, {'extra': 1}, {'limits': {'extra': 1}}, {'adapters': [{'extra': 1}]},
     {'adapters': [{'driver': ''}]}, {'adapters': [{'bars': []}]}, {'adapters': [{'bars': ['16M'] * 7}]}, {'adapters': [{'bars': [4097]}]},
     {'adapters': [{'settings': {'Model': None}}]}, {'adapters': [{'settings': []}]}, {'adapters': [{'policy': 'lru'}]},

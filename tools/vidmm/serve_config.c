@@ -231,13 +231,16 @@ static bool unread(struct reading *r, const json_t *value)
 	return read_size(value, &r->options->limits.unread_bytes);
 }
 
+static bool descriptors(struct reading *r, const json_t *value)
+{
+	return read_u32(value, &r->options->limits.descriptors);
+}
+
 static bool limits(struct reading *r, const json_t *value)
 {
-	static const struct key keys[] = {{"channels", channels},
-					  {"handles", handles},
-					  {"memory", memory},
-					  {"unread", unread},
-					  {NULL, NULL}};
+	static const struct key keys[] = {{"channels", channels}, {"descriptors", descriptors},
+					  {"handles", handles},   {"memory", memory},
+					  {"unread", unread},     {NULL, NULL}};
 
 	return json_is_object(value) && read_object(r, value, keys);
 }
