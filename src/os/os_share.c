@@ -228,7 +228,9 @@ int vmm_os_charged(int fd)
 		errno = EMFILE;
 		return -1;
 	}
-	vmm_assert(!atomic_exchange(entry, paying));
+	struct vmm_os_share *before = atomic_exchange(entry, paying);
+	if (before) /* closed by code outside the library */
+		vmm_os_share_give(before, 1);
 	return fd;
 }
 
