@@ -129,6 +129,12 @@ def scripts_that_found_something_find_nothing_now():
 
 
 @test
+def seg_21_a_paging_buffer_that_has_lost_its_mapping_needs_no_space():
+    """After a reset the ring has buffers that are not mapped, and the aperture is full."""
+    sim('--seed', '5120', '--steps', '25952', '-q')
+
+
+@test
 def q_466_a_bad_script_is_refused(folder):
     good = HEADER + SETTINGS + 'step create 0 0 0 0 0\n'
     for line, text in (

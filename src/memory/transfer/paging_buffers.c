@@ -11,6 +11,11 @@
 
 #include <string.h>
 
+static bool is_no_space(vmm_status status)
+{
+	return status == VMM_NO_MEMORY || status == VMM_NO_VIDEO_MEMORY;
+}
+
 static vmm_status paging_buffer_add(struct vmm_memory *memory, struct vmm_paging_lane *lane)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -41,6 +46,13 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory, struct vmm_paging
 	return VMM_OK;
 }
 
+/* Returns true also if the buffer needs no mapping, or gets none now. */
+static bool is_mapped(const struct vmm_memory *memory, const struct vmm_paging_buffer *buffer)
+{
+	return !memory->caps->paging_buffer_segment || buffer->segment || buffer->mapping ||
+	       memory->powering_down;
+}
+
 /*
  * Maps the current buffer of the lane into the paging buffer segment, if the miniport names one.
  * The Map command is in that buffer itself and runs from its system address. It is therefore
@@ -56,8 +68,7 @@ static vmm_status paging_buffer_map(struct vmm_memory *memory, struct vmm_paging
 	struct vmm_dma_mapping place = {.physical = lane->physical};
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (!memory->caps->paging_buffer_segment || buffer->segment || buffer->mapping ||
-	    memory->powering_down)
+	if (is_mapped(memory, buffer))
 		return VMM_OK;
 	buffer->mapping = true;
 	vmm_status status = vmm_dma_map_in_free_space(
@@ -81,58 +92,88 @@ static void paging_buffer_free(struct vmm_memory *memory, struct vmm_paging_buff
 	memset(buffer, 0, sizeof(*buffer));
 }
 
+/*
+ * Makes a buffer current that is not in flight. Changes nothing if there is no memory or no
+ * aperture space for it.
+ */
 static vmm_status paging_buffer_use(struct vmm_memory *memory, struct vmm_paging_lane *lane,
 				    uint32_t index) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	uint32_t before = lane->current_buffer, end = lane->write,
+		 private_end = lane->private_write;
+
 	vmm_assert_held(&memory->adapter->paging_lock);
 	lane->current_buffer = index;
 	lane->start = lane->write = 0; /* commands start on a page boundary (DMA-06) */
 	lane->private_start = lane->private_write = 0;
-	return paging_buffer_map(memory, lane);
+	vmm_status status = paging_buffer_map(memory, lane);
+	if (is_no_space(status)) {
+		lane->current_buffer = before;
+		lane->start = lane->write = end;
+		lane->private_start = lane->private_write = private_end;
+	}
+	return status;
 }
 
 /*
- * Adds a buffer to the ring and makes it current. Changes nothing if there is no memory or no
- * aperture space for it.
+ * Uses one of the buffers that are not in flight. After a reset or low power some of them are not
+ * mapped, and the aperture may have no space for them any more. (SEG-21)
  */
+static vmm_status paging_buffer_use_idle(struct vmm_memory *memory, struct vmm_paging_lane *lane)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint32_t first = lane->current_buffer + 1;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	for (uint32_t i = 0; i < lane->buffer_count && is_no_space(status); i++) {
+		uint32_t candidate = (first + i) % lane->buffer_count;
+
+		if (vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline,
+				      lane->buffer[candidate].last_sequence))
+			status = paging_buffer_use(memory, lane, candidate);
+	}
+	return status;
+}
+
+/* Adds a buffer to the ring and makes it current, or changes nothing. */
 static vmm_status paging_buffer_grow(struct vmm_memory *memory, struct vmm_paging_lane *lane)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint32_t before = lane->current_buffer;
 	vmm_status status = paging_buffer_add(memory, lane);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (!vmm_ok(status))
 		return status;
 	status = paging_buffer_use(memory, lane, lane->buffer_count - 1);
-	if (status == VMM_NO_VIDEO_MEMORY || status == VMM_NO_MEMORY) {
+	if (is_no_space(status))
 		paging_buffer_free(memory, &lane->buffer[--lane->buffer_count]);
-		lane->current_buffer = before;
-	}
 	return status;
+}
+
+/* Waits for the buffer that has been in flight longest of those that can be used then. */
+static vmm_status paging_buffer_await(struct vmm_memory *memory, struct vmm_paging_lane *lane)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint32_t oldest = (lane->current_buffer + 1) % lane->buffer_count;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	while (oldest != lane->current_buffer && !is_mapped(memory, &lane->buffer[oldest]))
+		oldest = (oldest + 1) % lane->buffer_count;
+	vmm_status status = memory->engine->wait_locked(
+		memory->adapter, memory->adapter->paging_timeline,
+		lane->buffer[oldest].last_sequence, VIDMM_WAIT_PAGING_BUFFER);
+	return vmm_ok(status) ? paging_buffer_use(memory, lane, oldest) : status;
 }
 
 vmm_status vmm_paging_buffer_next(struct vmm_memory *memory, struct vmm_paging_lane *lane)
 {
-	uint32_t oldest = (lane->current_buffer + 1) % lane->buffer_count;
-	vmm_status status;
-
 	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_assert(!memory->pending);
-	for (uint32_t i = 1; i <= lane->buffer_count; i++) {
-		uint32_t candidate = (lane->current_buffer + i) % lane->buffer_count;
-
-		if (vmm_timeline_done(memory->adapter, memory->adapter->paging_timeline,
-				      lane->buffer[candidate].last_sequence))
-			return paging_buffer_use(memory, lane, candidate);
-	}
-	status = paging_buffer_grow(memory, lane);
-	if (status != VMM_NO_MEMORY && status != VMM_NO_VIDEO_MEMORY)
-		return status;
-	status = memory->engine->wait_locked(memory->adapter, memory->adapter->paging_timeline,
-					     lane->buffer[oldest].last_sequence,
-					     VIDMM_WAIT_PAGING_BUFFER);
-	return vmm_ok(status) ? paging_buffer_use(memory, lane, oldest) : status;
+	vmm_status status = paging_buffer_use_idle(memory, lane);
+	if (is_no_space(status))
+		status = paging_buffer_grow(memory, lane);
+	return is_no_space(status) ? paging_buffer_await(memory, lane) : status;
 }
 
 static void forget_lane(struct vmm_memory *memory, struct vmm_paging_lane *lane)
