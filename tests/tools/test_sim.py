@@ -135,6 +135,12 @@ def seg_21_a_paging_buffer_that_has_lost_its_mapping_needs_no_space():
 
 
 @test
+def pnp_08_a_report_from_before_the_removal_is_no_violation():
+    """A DPC waits for the state lock while the adapter is removed."""
+    sim('--seed', '9026', '--steps', '37852', '-q')
+
+
+@test
 def q_466_a_bad_script_is_refused(folder):
     good = HEADER + SETTINGS + 'step create 0 0 0 0 0\n'
     for line, text in (

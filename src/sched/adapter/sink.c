@@ -59,9 +59,15 @@ static void sink_dpc(void *context)
 	uint32_t retired = 0;
 	bool preempted = false;
 
-	if (atomic_load(&adapter->removed))
-		return; /* its packets are abandoned; late reports are ignored */
 	vmm_state_lock(adapter);
+	/*
+	 * The removal abandons the packets under this lock. A DPC that waited for it meanwhile
+	 * finds no packet any more for an earlier report, and that is no violation. (PNP-08)
+	 */
+	if (atomic_load(&adapter->removed)) {
+		vmm_state_unlock(adapter);
+		return;
+	}
 	for (uint32_t n = 0; n < adapter->node_count; n++) {
 		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
 			continue;
