@@ -274,6 +274,10 @@ static NTSTATUS APIENTRY mutant_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_R
 		return status;
 	if (is(RENDER_BACKWARDS))
 		args->pDmaBuffer = commands - 8;
+	if (is(RENDER_INERT)) {
+		args->pDmaBuffer = commands;
+		args->pPatchLocationListOut = first;
+	}
 	if (is(RENDER_TOO_FAR))
 		args->pDmaBuffer = commands + args->DmaSize + 8;
 	if (is(RENDER_PRIVATE_FAR))
@@ -301,6 +305,8 @@ static NTSTATUS APIENTRY mutant_paging(IN_CONST_HANDLE handle, IN_PDXGKARG_BUILD
 
 	if (is(PAGING_BACKWARDS))
 		args->pDmaBuffer = commands - 8;
+	if (is(PAGING_INERT))
+		args->pDmaBuffer = commands;
 	if (is(PAGING_TOO_FAR))
 		args->pDmaBuffer = commands + args->DmaSize + 8;
 	if (is(PAGING_PRIVATE_FAR))

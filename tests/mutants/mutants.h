@@ -80,6 +80,7 @@ enum {
 	RENDER_TOO_FAR,       /* replay DMA-28 FATAL */
 	RENDER_PRIVATE_FAR,   /* replay DMA-28 FATAL */
 	RENDER_NEVER_FITS,    /* replay DMA-29 */
+	RENDER_INERT,         /* check Q-492 */
 	PATCH_INDEX_OUTSIDE,  /* replay PAT-02 */
 	PATCH_OFFSET_OUTSIDE, /* replay PAT-05 */
 	SPLIT_AFTER_PATCH,    /* replay PAT-05 */
@@ -90,6 +91,7 @@ enum {
 	PAGING_BACKWARDS,   /* replay DMA-28 FATAL */
 	PAGING_TOO_FAR,     /* replay DMA-28 FATAL */
 	PAGING_PRIVATE_FAR, /* replay DMA-28 FATAL */
+	PAGING_INERT,       /* check Q-491 */
 	/* interrupts */
 	NO_DPC,             /* replay SUB-08 */
 	NODE_UNKNOWN,       /* replay SCH-07 */

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
 from tap_tests import main, test, tests
@@ -26,7 +27,18 @@ def mutants():
     return [(name, number, verb, set(rules.split())) for number, (name, verb, rules) in enumerate(names)]
 
 
+def recorded(number, *args):
+    """`vidmm check` of the events of a replay."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'run')
+        done = run('replay', number, '--record', path, *args)
+        assert done.returncode in (0, 1), (done.args, done.returncode, done.stderr)
+        return subprocess.run([VIDMM, 'check', '--format', 'json', path], capture_output=True, text=True)
+
+
 def run(verb, number, *args):
+    if verb == 'check':
+        return recorded(number, *args)
     driver = ('--driver', FILE['mutant_driver'], '--set', f'Mutant={number}', '--json')
     commands = ('--commands', FILE['tinykmd_commands'])
     more = {'caps': ('--bar', '16M'), 'replay': (*commands, '--vram', '1M', EVERY), 'conform': commands}[verb]
@@ -36,7 +48,7 @@ def run(verb, number, *args):
 def findings(verb, done):
     """The findings of the report, of `conform` those of all situations."""
     report = json.loads(done.stdout)
-    parts = report['situations'] if verb == 'conform' else [report]
+    parts = report['situations'] if verb == 'conform' else report['recordings'] if verb == 'check' else [report]
     return [finding for part in parts for finding in part['findings']]
 
 
@@ -49,7 +61,7 @@ def check(verb, number, rules, *args):
 
 @test
 def the_correct_miniport_breaks_no_rule():
-    for verb in ('caps', 'replay', 'conform'):
+    for verb in ('caps', 'replay', 'conform', 'check'):
         for back_end in ('sim', 'linux'):
             check(verb, 0, set(), '--backend', back_end)
 

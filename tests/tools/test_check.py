@@ -15,9 +15,9 @@ from vidmm_program import record, vidmm
 EVERY = sys.argv[3]
 
 
-def judged(folder, name='run'):
+def judged(folder, name='run', *what):
     path = os.path.join(folder, name)
-    subprocess.run([sys.argv[2], path], check=True)
+    subprocess.run([sys.argv[2], path, *what], check=True)
     return path
 
 
@@ -66,8 +66,49 @@ def a_run_without_findings_is_clean(folder):
 @in_folder
 def the_text_repeats_what_the_rule_says(folder):
     text = vidmm('check', judged(folder), code=1).stdout
-    assert '6 findings in 11 events' in text and 'SPL-12  2 times, first at 0.000001000 s, process 3, object 0x40000040' in text, text
+    assert '6 findings in 11 events' in text and 'SPL-12  error, 2 times, first at 0.000001000 s, process 3, object 0x40000040' in text, text
     assert 'seen: the first' in text and 'rule: If the set required' in text and 'source: ' in text, text
+
+
+def seen_in_stream(folder, what, code):
+    done = vidmm('check', '--format', 'json', judged(folder, what, what), code=code)
+    return {one['rule']: one for one in json.loads(done.stdout)['recordings'][0]['findings']}
+
+
+@in_folder
+def q_491_q_492_operations_without_effect_are_found(folder):
+    found = seen_in_stream(folder, 'broken', 1)
+    assert found['Q-491']['count'] == 2 and 'succeeded for TRANSFER and did not advance pDmaBuffer' in found['Q-491']['text'], found
+    assert found['Q-492']['count'] == 1 and 'for 100 bytes of commands' in found['Q-492']['text'], found
+    assert (found['Q-491']['severity'], found['Q-492']['severity']) == ('error', 'warning'), found
+    assert 'advance pDmaBuffer' in found['Q-491']['mend'] and found['Q-491']['rule_text'], found
+
+
+@in_folder
+def lock_30_res_01_what_is_not_undone_is_found(folder):
+    found = seen_in_stream(folder, 'broken', 1)
+    assert found['LOCK-30']['text'] == 'allocation 0x40000040 was destroyed while 1 locks were not undone (allocations of this call: 1)', found
+    assert found['LOCK-30']['count'] == 1 and found['LOCK-30']['first']['object'] == 0x40000040, found
+    assert 'resident 4 times and evicted them 1 times' in found['RES-01']['text'], found
+    assert all(found[rule]['severity'] == 'warning' and found[rule]['mend'] for rule in ('LOCK-30', 'RES-01')), found
+
+
+@in_folder
+def tdr_19_a_page_fault_is_found(folder):
+    found = seen_in_stream(folder, 'broken', 1)
+    assert found['TDR-19']['text'].startswith('page fault at 0x1000') and 'paging fence' in found['TDR-19']['mend'], found
+    text = vidmm('check', os.path.join(folder, 'broken'), code=1).stdout
+    assert 'TDR-19  error, 1 time' in text and 'mend: before the submission wait' in text, text
+    levels = {one['ruleId']: one['level'] for one in json.loads(vidmm('check', '--format', 'sarif', os.path.join(folder, 'broken'), code=1).stdout)['runs'][0]['results']}
+    assert levels == {'Q-491': 'error', 'Q-492': 'warning', 'LOCK-30': 'warning', 'RES-01': 'warning', 'TDR-19': 'error'}, levels
+
+
+@in_folder
+def a_stream_that_keeps_the_rules_is_clean(folder):
+    assert seen_in_stream(folder, 'kept', 0) == {}
+    for model in 'wddm1', 'wddm2':
+        path, _ = record(folder, EVERY, '--model', model, '--vram', '2M', '--aperture', '8M')
+        assert ': 0 findings in' in vidmm('check', path).stdout, model
 
 
 @in_folder

@@ -201,6 +201,8 @@ def check_documents():
         paths = recorded(folder)
         paths.append(os.path.join(folder, 'judged'))
         subprocess.run([RECORDING, paths[-1]], check=True)
+        paths.append(os.path.join(folder, 'broken'))
+        subprocess.run([RECORDING, paths[-1], 'broken'], check=True)
         lines = write(os.path.join(folder, 'lines'), 'NT-02 "lowering" a test\nSPL-12 never\n')
         check = 'check', '--format', 'json', *paths
         return [document(*check, codes=(1,)), document(*check, '--suppress', lines, codes=(1,))]

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check_stream.h"
 #include "grow.h"
 #include "json_text.h"
 #include "options.h"
@@ -79,6 +80,38 @@ static bool add_broken(struct check_run *run, const struct check_broken *first, 
 	return broken->text != NULL;
 }
 
+/* Counts a finding of the rule in FIRST, which is the first one unless another is known. */
+static bool count_finding(struct check_result *result, struct check_run *run,
+			  struct check_broken *first, const char *text)
+{
+	struct check_broken *known;
+
+	first->suppression = suppressions_find(&result->suppressions, first->rule, text);
+	if (first->suppression)
+		result->suppressions.all[first->suppression - 1].count++;
+	known = find_broken(run, first->rule, first->suppression);
+	if (!known)
+		return add_broken(run, first, text);
+	known->count++;
+	return true;
+}
+
+/* Takes what the checks over the stream of events have seen. */
+static bool add_seen(struct check_result *result, struct check_run *run,
+		     const struct vidmm_event *event, const struct check_seen *seen)
+{
+	struct check_broken first = {.count = 1,
+				     .time_ns = event->time_ns,
+				     .sequence = event->sequence,
+				     .process = event->process,
+				     .object = seen->object};
+
+	if (!seen->rule)
+		return true;
+	snprintf(first.rule, sizeof(first.rule), "%s", seen->rule);
+	return count_finding(result, run, &first, seen->text);
+}
+
 static bool add_finding(struct check_result *result, struct check_run *run,
 			const struct vidmm_event *event, const char *text)
 {
@@ -87,7 +120,6 @@ static bool add_finding(struct check_result *result, struct check_run *run,
 				     .sequence = event->sequence,
 				     .process = event->process,
 				     .object = event->object};
-	struct check_broken *known;
 	char bug_check[128];
 
 	if (event->type == VIDMM_EVENT_FATAL) {
@@ -98,32 +130,40 @@ static bool add_finding(struct check_result *result, struct check_run *run,
 		text = bug_check;
 	}
 	text = split_text(text ? text : "", first.rule);
-	first.suppression = suppressions_find(&result->suppressions, first.rule, text);
-	if (first.suppression)
-		result->suppressions.all[first.suppression - 1].count++;
-	known = find_broken(run, first.rule, first.suppression);
-	if (!known)
-		return add_broken(run, &first, text);
-	known->count++;
-	return true;
+	return count_finding(result, run, &first, text);
 }
 
 /* ---- recordings ---- */
 
+static bool take_event(struct check_result *result, struct check_run *run,
+		       struct check_stream *stream, const struct vidmm_event *event,
+		       const char *text)
+{
+	struct check_seen seen;
+
+	run->events++;
+	if ((event->type == VIDMM_EVENT_FINDING || event->type == VIDMM_EVENT_FATAL) &&
+	    !add_finding(result, run, event, text))
+		return false;
+	return check_stream_event(stream, event, text, &seen) &&
+	       add_seen(result, run, event, &seen);
+}
+
 static enum replay_status read_events(struct record_reader *reader, struct check_result *result,
 				      struct check_run *run)
 {
+	struct check_stream stream = {0};
 	struct vidmm_event event;
 	const char *text;
 	enum record_result got;
+	bool good = true;
 
-	while ((got = record_next(reader, &event, &text)) == RECORD_EVENT) {
-		run->events++;
-		if ((event.type == VIDMM_EVENT_FINDING || event.type == VIDMM_EVENT_FATAL) &&
-		    !add_finding(result, run, &event, text)) {
-			fputs("vidmm check: out of memory\n", stderr);
-			return REPLAY_ENVIRONMENT;
-		}
+	while (good && (got = record_next(reader, &event, &text)) == RECORD_EVENT)
+		good = take_event(result, run, &stream, &event, text);
+	check_stream_finish(&stream);
+	if (!good) {
+		fputs("vidmm check: out of memory\n", stderr);
+		return REPLAY_ENVIRONMENT;
 	}
 	run->cut = got == RECORD_CUT;
 	return record_end(reader, got);

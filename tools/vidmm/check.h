@@ -56,6 +56,12 @@ const struct suppression *check_suppression(const struct check_result *result,
 /* Returns how many findings of the run are suppressed, or are not. */
 uint64_t check_findings(const struct check_run *run, bool suppressed);
 
+/* ---- check_mend.c ---- */
+/* Returns what to change so that the rule is kept; NULL: the text of the rule says it. */
+const char *check_mend(const char *rule);
+/* Returns "fatal", "error" or "warning". */
+const char *check_severity(const char *rule);
+
 /* ---- suppressions.c ---- */
 /* Reads a file of suppressions. Returns false after a message; *STATUS is the exit code. */
 bool suppressions_read(const char *path, struct suppressions *all, int *status);

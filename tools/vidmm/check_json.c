@@ -59,13 +59,14 @@ static json_t *finding_of(const void *from, uint32_t index)
 	const struct suppression *suppression = check_suppression(in->result, b);
 	const struct vidmm_rule *rule = rules_find(b->rule);
 
-	return json_pack("{s:s, s:I, s:o, s:o?, s:s?, s:s?, s:{s:I, s:I, s:I, s:I}}", "rule",
-			 b->rule, "count", (json_int_t)b->count, "text", json_string(b->text),
-			 "accepted", suppression ? json_text(suppression->reason) : NULL,
-			 "rule_text", rule ? rule->text : NULL, "source",
-			 rule ? rule->source : NULL, "first", "time_ns", (json_int_t)b->time_ns,
-			 "sequence", (json_int_t)b->sequence, "process", (json_int_t)b->process,
-			 "object", (json_int_t)b->object);
+	return json_pack("{s:s, s:s, s:s?, s:I, s:o, s:o?, s:s?, s:s?, s:{s:I, s:I, s:I, s:I}}",
+			 "rule", b->rule, "severity", check_severity(b->rule), "mend",
+			 check_mend(b->rule), "count", (json_int_t)b->count, "text",
+			 json_string(b->text), "accepted",
+			 suppression ? json_text(suppression->reason) : NULL, "rule_text",
+			 rule ? rule->text : NULL, "source", rule ? rule->source : NULL, "first",
+			 "time_ns", (json_int_t)b->time_ns, "sequence", (json_int_t)b->sequence,
+			 "process", (json_int_t)b->process, "object", (json_int_t)b->object);
 }
 
 static json_t *recording_of(const void *from, uint32_t index)
@@ -108,12 +109,13 @@ static json_t *sarif_result(const void *from, uint32_t index)
 				       : json_array();
 
 	return json_pack("{s:s, s:s, s:{s:o}, s:I, s:[{s:{s:{s:o}}}], s:o, s:{s:I, s:I, s:I, s:I}}",
-			 "ruleId", b->rule, "level", "error", "message", "text",
-			 json_string(b->text), "occurrenceCount", (json_int_t)b->count, "locations",
-			 "physicalLocation", "artifactLocation", "uri", uri_of(in->run->path),
-			 "suppressions", suppressions, "properties", "time_ns",
-			 (json_int_t)b->time_ns, "sequence", (json_int_t)b->sequence, "process",
-			 (json_int_t)b->process, "object", (json_int_t)b->object);
+			 "ruleId", b->rule, "level",
+			 strcmp(check_severity(b->rule), "warning") == 0 ? "warning" : "error",
+			 "message", "text", json_string(b->text), "occurrenceCount",
+			 (json_int_t)b->count, "locations", "physicalLocation", "artifactLocation",
+			 "uri", uri_of(in->run->path), "suppressions", suppressions, "properties",
+			 "time_ns", (json_int_t)b->time_ns, "sequence", (json_int_t)b->sequence,
+			 "process", (json_int_t)b->process, "object", (json_int_t)b->object);
 }
 
 /* Adds the rule to a list if no earlier finding has it. */

@@ -23,9 +23,9 @@ static void print_paragraph(FILE *file, const char *name, const char *text)
 
 static void print_place(FILE *file, const struct check_broken *broken)
 {
-	fprintf(file, "  %s  %" PRIu64 "%s, first at %.9f s", broken->rule[0] ? broken->rule : "-",
-		broken->count, broken->count == 1 ? " time" : " times",
-		(double)broken->time_ns / 1e9);
+	fprintf(file, "  %s  %s, %" PRIu64 "%s, first at %.9f s",
+		broken->rule[0] ? broken->rule : "-", check_severity(broken->rule), broken->count,
+		broken->count == 1 ? " time" : " times", (double)broken->time_ns / 1e9);
 	if (broken->process)
 		fprintf(file, ", process %" PRIu32, broken->process);
 	if (broken->object)
@@ -50,6 +50,8 @@ static void print_broken(FILE *file, const struct check_result *result,
 	print_paragraph(file, "rule: ", rule->text);
 	if (strcmp(rule->error, "-") != 0)
 		print_paragraph(file, "if broken: ", rule->error);
+	if (check_mend(broken->rule))
+		print_paragraph(file, "mend: ", check_mend(broken->rule));
 	print_paragraph(file, "source: ", rule->source);
 }
 
