@@ -70,11 +70,11 @@ static void print_failure(const struct sim_plan *plan, const struct sim_result *
 
 /* ---- a failure in few steps ---- */
 
-static bool write_script(const struct sim_options *options, const struct sim_plan *plan,
+static bool write_script(const struct sim_options *options, const struct sim_setup *setup,
 			 const struct sim_step *steps, uint64_t count)
 {
 	FILE *file = options->output ? fopen(options->output, "w") : stdout;
-	bool good = file && sim_script_write(file, plan, steps, count);
+	bool good = file && sim_script_write(file, setup, steps, count);
 
 	if (file && file != stdout)
 		good = fclose(file) == 0 && good;
@@ -88,17 +88,18 @@ static enum replay_status minimise(const struct sim_options *options, const stru
 {
 	uint64_t count = failure->step + 1, runs = 0;
 	struct sim_step *steps = calloc(count, sizeof(*steps));
+	struct sim_setup setup;
 	bool good = steps != NULL;
 
+	if (!good)
+		fputs("vidmm sim: out of memory\n", stderr);
 	for (uint64_t i = 0; good && i < count; i++)
 		steps[i] = step_of(plan, i);
-	good = good && sim_minimise(plan, failure, steps, &count, &runs);
-	if (!good) {
-		fputs("vidmm sim: out of memory\n", stderr);
-	} else {
+	good = good && sim_minimise(plan, failure, &setup, steps, &count, &runs);
+	if (good) {
 		printf("%s%" PRIu64 " steps break %s, too; found after %" PRIu64 " runs\n",
 		       options->output ? "" : "# ", count, failure->rule, runs);
-		good = write_script(options, plan, steps, count);
+		good = write_script(options, &setup, steps, count);
 	}
 	free(steps);
 	return good ? REPLAY_FINDINGS : REPLAY_ENVIRONMENT;
@@ -123,7 +124,7 @@ static enum replay_status run_one(const struct sim_options *options, const struc
 
 static enum replay_status run_seeds(const struct sim_options *options, struct sim_plan *plan)
 {
-	struct sim_result *result = sim_result_create(), sum = {0};
+	struct sim_result *result = sim_share(sizeof(*result)), sum = {0};
 	enum replay_status status = result ? REPLAY_CLEAN : REPLAY_ENVIRONMENT;
 	uint64_t adapters[SIM_FAULTS_OF_SETUP] = {0};
 
@@ -140,7 +141,7 @@ static enum replay_status run_seeds(const struct sim_options *options, struct si
 	}
 	if (status == REPLAY_CLEAN && !options->quiet)
 		print_table(&sum, adapters);
-	sim_result_destroy(result);
+	sim_unshare(result, sizeof(*result));
 	return status;
 }
 

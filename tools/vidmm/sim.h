@@ -92,6 +92,8 @@ struct sim_result {
 	uint64_t done[SIM_OPS], refused[SIM_OPS], skipped[SIM_OPS];
 	uint64_t compared_bytes, hash, evictions, discards, resets;
 	double seconds;
+	uint64_t run;  /* of a series: the number of the one that failed */
+	uint64_t runs; /* of the series */
 };
 
 struct sim_allocation {
@@ -241,18 +243,29 @@ struct sim_plan {
 	vidmm_driver_entry_fn *entry;
 	const char *record; /* NULL: no recording */
 	bool quiet;         /* the run writes nothing on stderr */
+	/* NULL, or shared memory for `count` steps: those that sim_pick made; SIM_OPS: skipped. */
+	struct sim_step *picked;
 };
+/* Memory that the program shares with the processes of its runs. NULL: there is none. */
+void *sim_share(size_t size_bytes);
+void sim_unshare(void *memory, size_t size_bytes);
 /*
  * Runs it in a process, so that a difference, a crash and a deadlock each end the run alone. RESULT
- * is shared memory (sim_result_create). Returns false, after a message, if there is no process.
+ * is shared memory. Returns false, after a message, if there is no process.
  */
 bool sim_run(const struct sim_plan *plan, struct sim_result *result);
-struct sim_result *sim_result_create(void);
-void sim_result_destroy(struct sim_result *result);
+/* Makes run INDEX of a series in *plan. SIM_NO_RUN: there is nothing to run with this number. */
+enum sim_next { SIM_NO_RUN, SIM_RUN, SIM_LAST };
+typedef enum sim_next sim_next_fn(void *context, uint64_t index, struct sim_plan *plan);
+/*
+ * Does the same with runs FIRST, FIRST + 1 and so on, one after the other in one process, until one
+ * fails: result->run is its number.
+ */
+bool sim_run_series(sim_next_fn *next, void *context, uint64_t first, struct sim_result *result);
 
 /* ---- sim_script.c ---- */
 /* Returns false if FILE cannot be written. */
-bool sim_script_write(FILE *file, const struct sim_plan *plan, const struct sim_step *steps,
+bool sim_script_write(FILE *file, const struct sim_setup *setup, const struct sim_step *steps,
 		      uint64_t count);
 /* Reads a script. The caller frees *STEPS. Messages have been written after a failure. */
 enum replay_status sim_script_read(const char *path, struct sim_setup *setup,
@@ -260,11 +273,12 @@ enum replay_status sim_script_read(const char *path, struct sim_setup *setup,
 
 /* ---- sim_minimise.c ---- */
 /*
- * Leaves out steps as long as the run breaks the same rule. STEPS has *COUNT of them and then
- * those that are left. Returns false when out of memory. (Q-468)
+ * Leaves out steps and simplifies what is left, as long as the run breaks the same rule. STEPS has
+ * *COUNT of them and then those that are left; *setup becomes theirs. Returns false, after a
+ * message, when memory or processes are lacking. (Q-468)
  */
 bool sim_minimise(const struct sim_plan *plan, const struct sim_result *failure,
-		  struct sim_step *steps, uint64_t *count, uint64_t *runs);
+		  struct sim_setup *setup, struct sim_step *steps, uint64_t *count, uint64_t *runs);
 
 int sim_main(int argc, const char **argv);
 

@@ -2,6 +2,7 @@
 /* A run: a process that does one step after the other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@
 /* So many steps may not use more processor time than this. */
 #define LIMIT_STEPS   1024u
 #define LIMIT_SECONDS 120
+/* Of the heap, from one run of a series to the next. */
+#define KEPT_BYTES    (32 << 20)
 
 sim_act_fn *const sim_acts[SIM_OPS] = {
 	[SIM_CREATE] = sim_create,
@@ -98,12 +101,18 @@ static void run_steps(struct sim *sim, const struct sim_plan *plan)
 						   : sim_draw(plan->setup.seed, i,
 							      plan->setup.processes, plan->weights);
 
+		uint64_t skipped = sim->result->skipped[step.op];
+
 		sim->result->step = i;
 		sim->step = &step;
 		if (i % LIMIT_STEPS == 0)
 			limit_time();
 		sim_pick(sim, &step);
+		if (plan->picked)
+			plan->picked[i] = step;
 		sim_acts[step.op](sim, &step);
+		if (plan->picked && sim->result->skipped[step.op] != skipped)
+			plan->picked[i].op = SIM_OPS;
 		if (i % CHECK_STEPS == 0)
 			vidmm_adapter_check(sim->adapter);
 		end_step(sim);
@@ -153,9 +162,6 @@ static int be_a_run(const struct sim_plan *plan, struct sim_result *result)
 	sim->setup = &plan->setup;
 	sim->result = result;
 	sim->entry = plan->entry;
-	if (plan->quiet && !freopen("/dev/null", "w", stderr))
-		return REPLAY_ENVIRONMENT;
-	crash_watch(STDERR_FILENO, plan->entry);
 	if (!sim_create_host(sim) || !open_record(sim, plan))
 		return REPLAY_ENVIRONMENT;
 	sim_start(sim);
@@ -167,20 +173,55 @@ static int be_a_run(const struct sim_plan *plan, struct sim_result *result)
 	return good ? REPLAY_CLEAN : REPLAY_ENVIRONMENT;
 }
 
-/* ---- in the process of the program ---- */
-
-struct sim_result *sim_result_create(void)
+static bool prepare(const struct sim_plan *plan)
 {
-	struct sim_result *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
-					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return result == MAP_FAILED ? NULL : result;
+	/* A run uses the memory of the one before it again, instead of new pages of the system. */
+	(void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+	(void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+	if (plan->quiet && !freopen("/dev/null", "w", stderr))
+		return false;
+	crash_watch(STDERR_FILENO, plan->entry);
+	return true;
 }
 
-void sim_result_destroy(struct sim_result *result)
+static int be_a_series(sim_next_fn *next, void *context, uint64_t first, struct sim_result *result)
 {
-	if (result)
-		munmap(result, sizeof(*result));
+	struct sim_plan plan = {0};
+	uint64_t runs = 0;
+	int status = REPLAY_CLEAN;
+
+	result->finished = true;
+	for (uint64_t run = first; status == REPLAY_CLEAN; run++) {
+		enum sim_next which = next(context, run, &plan);
+
+		if (which == SIM_LAST)
+			break;
+		if (which == SIM_NO_RUN)
+			continue;
+		if (!runs && !prepare(&plan))
+			return REPLAY_ENVIRONMENT;
+		memset(result, 0, sizeof(*result));
+		result->run = run;
+		result->runs = ++runs;
+		status = be_a_run(&plan, result);
+	}
+	return status;
+}
+
+/* ---- in the process of the program ---- */
+
+void *sim_share(size_t size_bytes)
+{
+	void *memory =
+		mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sim_unshare(void *memory, size_t size_bytes)
+{
+	if (memory)
+		munmap(memory, size_bytes);
 }
 
 /* The process has ended without a result. */
@@ -201,7 +242,7 @@ static void note_end(struct sim_result *result, int status)
 		 "the process of the run ended with exit code %d", WEXITSTATUS(status));
 }
 
-bool sim_run(const struct sim_plan *plan, struct sim_result *result)
+bool sim_run_series(sim_next_fn *next, void *context, uint64_t first, struct sim_result *result)
 {
 	int status = 0;
 
@@ -213,7 +254,7 @@ bool sim_run(const struct sim_plan *plan, struct sim_result *result)
 		return false;
 	}
 	if (child == 0)
-		_Exit(be_a_run(plan, result));
+		_Exit(be_a_series(next, context, first, result));
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return false;
@@ -221,4 +262,17 @@ bool sim_run(const struct sim_plan *plan, struct sim_result *result)
 		return false;
 	note_end(result, status);
 	return true;
+}
+
+static enum sim_next only_run(void *context, uint64_t index, struct sim_plan *plan)
+{
+	*plan = *(const struct sim_plan *)context;
+	return index ? SIM_LAST : SIM_RUN;
+}
+
+bool sim_run(const struct sim_plan *plan, struct sim_result *result)
+{
+	struct sim_plan copy = *plan;
+
+	return sim_run_series(only_run, &copy, 0, result);
 }

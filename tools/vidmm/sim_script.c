@@ -43,14 +43,14 @@ static void settings_of(struct sim_setup *s, struct setting settings[SETTINGS])
 	memcpy(settings, all, sizeof(all));
 }
 
-bool sim_script_write(FILE *file, const struct sim_plan *plan, const struct sim_step *steps,
+bool sim_script_write(FILE *file, const struct sim_setup *setup, const struct sim_step *steps,
 		      uint64_t count)
 {
-	struct sim_setup setup = plan->setup;
+	struct sim_setup copy = *setup;
 	struct setting settings[SETTINGS];
 
 	fprintf(file, HEADER "\n");
-	settings_of(&setup, settings);
+	settings_of(&copy, settings);
 	for (uint32_t i = 0; i < SETTINGS; i++)
 		fprintf(file, "%s %" PRIu64 "\n", settings[i].name,
 			settings[i].wide ? *settings[i].wide : *settings[i].narrow);
