@@ -82,8 +82,10 @@ static NTSTATUS create_memory(struct softgpu_adapter *adapter)
 	memory->windows =
 		ExAllocatePool2(POOL_FLAG_NON_PAGED,
 				((SIZE_T)ranges + 1) * sizeof(*memory->windows), SOFTGPU_POOL_TAG);
-	return memory->aperture && adapter->ranges && memory->windows ? STATUS_SUCCESS
-								      : STATUS_NO_MEMORY;
+	adapter->dummy_mdl = IoAllocateMdl(NULL, (ULONG)SOFTGPU_PAGE, FALSE, FALSE, NULL);
+	return memory->aperture && adapter->ranges && memory->windows && adapter->dummy_mdl
+		       ? STATUS_SUCCESS
+		       : STATUS_NO_MEMORY;
 }
 
 /* Banks are equal parts of whole pages; the last one gets the remainder. */
@@ -101,7 +103,9 @@ static void destroy_memory(struct softgpu_adapter *adapter)
 	struct softgpu_memory *memory = &adapter->memory;
 
 	if (adapter->dummy)
-		MmUnmapIoSpace(adapter->dummy, (SIZE_T)SOFTGPU_PAGE);
+		MmUnmapLockedPages(adapter->dummy, adapter->dummy_mdl);
+	if (adapter->dummy_mdl)
+		IoFreeMdl(adapter->dummy_mdl);
 	if (memory->vram)
 		MmUnmapIoSpace(memory->vram, (SIZE_T)memory->vram_bytes);
 	if (memory->aperture)
@@ -114,6 +118,7 @@ static void destroy_memory(struct softgpu_adapter *adapter)
 		ExFreePoolWithTag(adapter->scratch, SOFTGPU_POOL_TAG);
 	memset(memory, 0, sizeof(*memory));
 	adapter->dummy = NULL;
+	adapter->dummy_mdl = NULL;
 	adapter->ranges = NULL;
 	adapter->scratch = NULL;
 	adapter->scratch_bytes = 0;

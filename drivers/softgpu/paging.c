@@ -4,6 +4,9 @@
  * An operation is a single command of fixed size, so it is never continued; only updates of page
  * tables are (page_table.c). If it does not fit, it goes into the next buffer as a whole and
  * MultipassOffset stays 0 (PAG-07). Calls are serialized; no GPU state is accessed.
+ *
+ * The DDI has no status for a lack of memory: any status that it does not document is fatal
+ * (PAG-09). So nothing here allocates. The MDLs of the memory manager are mapped already.
  */
 #include "softgpu_private.h"
 
@@ -84,7 +87,7 @@ static NTSTATUS resolve_side(const struct softgpu_adapter *adapter,
 		return STATUS_INVALID_PARAMETER;
 	pages = MmGetSystemAddressForMdlSafe(end->pMdl, NormalPagePriority);
 	if (!pages)
-		return STATUS_NO_MEMORY;
+		return STATUS_INVALID_PARAMETER;
 	side->address = (uintptr_t)pages + skipped;
 	side->is_host = 1;
 	return STATUS_SUCCESS;
@@ -219,14 +222,14 @@ static NTSTATUS map(const struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBU
 		return STATUS_INVALID_PARAMETER;
 	pages = MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority);
 	if (!pages)
-		return STATUS_NO_MEMORY;
+		return STATUS_INVALID_PARAMETER;
 	command.host = (uintptr_t)pages + skipped;
 	return softgpu_paging_append(build, &command, sizeof(command));
 }
 
 /*
  * The port uses one dummy page for the life of the adapter. Its mapping is kept, because unmapped
- * ranges refer to it.
+ * ranges refer to it. The MDL was allocated when the adapter started.
  */
 static NTSTATUS map_dummy_page(struct softgpu_adapter *adapter, PHYSICAL_ADDRESS address)
 {
@@ -234,9 +237,12 @@ static NTSTATUS map_dummy_page(struct softgpu_adapter *adapter, PHYSICAL_ADDRESS
 		return STATUS_SUCCESS;
 	if (adapter->dummy)
 		return STATUS_INVALID_PARAMETER;
-	adapter->dummy = MmMapIoSpace(address, (SIZE_T)SOFTGPU_PAGE, MmCached);
+	MmGetMdlPfnArray(adapter->dummy_mdl)[0] =
+		(PFN_NUMBER)((uint64_t)address.QuadPart >> SOFTGPU_PAGE_SHIFT);
+	adapter->dummy = MmMapLockedPagesSpecifyCache(adapter->dummy_mdl, KernelMode, MmCached,
+						      NULL, FALSE, NormalPagePriority);
 	adapter->dummy_address = address;
-	return adapter->dummy ? STATUS_SUCCESS : STATUS_NO_MEMORY;
+	return adapter->dummy ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS unmap(struct softgpu_adapter *adapter, DXGKARG_BUILDPAGINGBUFFER *build)

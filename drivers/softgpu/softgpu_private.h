@@ -192,6 +192,7 @@ struct softgpu_adapter {
 	 */
 	PHYSICAL_ADDRESS dummy_address;
 	PVOID dummy;
+	PMDL dummy_mdl; /* for its mapping: BuildPagingBuffer allocates nothing (PAG-09) */
 
 	/* Calls of Acquire and Release are serialized (SWZ-28). */
 	struct softgpu_range *ranges;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocates zeroed memory, copies arrays of a caller once, and ends the process when an assert
- * fails. A test can make the n-th next allocation of its thread fail (vmm_calloc_fail_after).
- * (LOCK-32)
+ * fails. A test can make an allocation of its thread fail (failure.h). (LOCK-32)
  */
 #include "base/base.h"
+#include "base/failure.h"
 #include "base/owner.h"
 
 #include <stdio.h>
@@ -13,12 +13,6 @@
 
 #define SMALL_BYTES 1024u
 
-/*
- * Countdown to the allocation that must fail. It is per system thread, so that a test arms its own
- * thread and not the others of a running world.
- */
-static _Thread_local uint32_t calloc_countdown;
-
 void vmm_assert_failed(const char *expression, const char *file, int line)
 {
 	fprintf(stderr, "vidmm: %s:%d: assertion failed: %s\n", file, line, expression);
@@ -26,17 +20,12 @@ void vmm_assert_failed(const char *expression, const char *file, int line)
 	abort();
 }
 
-bool vmm_calloc_fails(void)
-{
-	return vmm_unlikely(calloc_countdown) && --calloc_countdown == 0;
-}
-
 void *vmm_calloc(size_t count, size_t size)
 {
 	size_t total;
 	void *pointer;
 
-	if (vmm_calloc_fails())
+	if (vmm_fails(VMM_FAIL_ALLOCATION))
 		return NULL;
 	/* No object can be larger; sanitizers end the process instead of failing such a request. */
 	if (__builtin_mul_overflow(count, size, &total) || total > PTRDIFF_MAX)
@@ -64,7 +53,7 @@ vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t
 	if (!array || count > limit)
 		return VMM_INVALID_PARAMETER;
 	/* The copy overwrites all of it, so it is not zeroed. */
-	*copy = vmm_calloc_fails() ? NULL : malloc(count * element);
+	*copy = vmm_fails(VMM_FAIL_ALLOCATION) ? NULL : malloc(count * element);
 	if (!*copy)
 		return VMM_NO_MEMORY;
 	memcpy(*copy, array, count * element);
@@ -77,8 +66,3 @@ void vmm_free(void *ptr)
 }
 
 _Thread_local char vmm_owner_mark __attribute__((tls_model("initial-exec")));
-
-void vmm_calloc_fail_after(uint32_t n)
-{
-	calloc_countdown = n;
-}

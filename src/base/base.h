@@ -251,13 +251,9 @@ vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t
 #endif
 /*
  * Test hook: makes the n-th next vmm_calloc of this thread fail once (0 disarms). The rules cover
- * out-of-memory paths (LOCK-32), which tests cannot reach otherwise.
+ * out-of-memory paths (LOCK-32), which tests cannot reach otherwise. base/failure.h has the other
+ * kinds of failures.
  */
 void vmm_calloc_fail_after(uint32_t n);
-/*
- * For allocators other than vmm_calloc: counts as one vmm_calloc. Returns true if this is the one
- * that must fail.
- */
-bool vmm_calloc_fails(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One world: os, kernel services, event stream; its clock, and threads for clients. */
+#include "base/failure.h"
 #include "host/host_private.h"
 #include "host/kmt_route.h"
 #include "object/nt_handle.h"
@@ -184,6 +185,24 @@ void vidmm_host_destroy(struct vidmm_host *host)
 void vidmm_fail_allocation(uint32_t n)
 {
 	vmm_calloc_fail_after(n);
+}
+
+_Static_assert((uint32_t)VIDMM_FAIL_ALLOCATION == VMM_FAIL_ALLOCATION &&
+		       (uint32_t)VIDMM_FAIL_MAPPING == VMM_FAIL_MAPPING &&
+		       (uint32_t)VIDMM_FAIL_UNMAPPING == VMM_FAIL_UNMAPPING &&
+		       (uint32_t)VIDMM_FAIL_DESCRIPTOR == VMM_FAIL_DESCRIPTOR &&
+		       (uint32_t)VIDMM_FAIL_THREAD == VMM_FAIL_THREAD && VMM_FAILURES == 5,
+	       "kinds of failures are the same numbers");
+
+/* */
+uint32_t vidmm_fail_nth(uint32_t failure, uint32_t n)
+{
+	return failure < VMM_FAILURES ? vmm_fail_after((enum vmm_failure)failure, n) : 0;
+}
+
+void vidmm_fail_by_seed(uint32_t failures, uint64_t seed, uint32_t one_in)
+{
+	vmm_fail_by_seed(failures, seed, one_in);
 }
 
 uint64_t vidmm_now_ns(struct vidmm_host *host)

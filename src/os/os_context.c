@@ -4,10 +4,10 @@
  * two stacks. The switch is assembly on x86-64 and AArch64, and ucontext elsewhere.
  */
 #include "os/os_context.h"
+#include "os/os_system.h"
 
 #include <dlfcn.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #ifdef VMM_OS_ASAN
 #include <sanitizer/asan_interface.h>
@@ -306,12 +306,12 @@ vmm_status vmm_os_context_init(struct vmm_os_context *context, vmm_os_context_fn
 	char *mapping;
 
 	*context = (struct vmm_os_context){0};
-	mapping = mmap(NULL, bytes + VMM_PAGE_SIZE, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	mapping = vmm_os_mmap(NULL, bytes + VMM_PAGE_SIZE, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK);
 	if (mapping == MAP_FAILED)
 		return VMM_NO_MEMORY;
-	if (mprotect(mapping + VMM_PAGE_SIZE, bytes, PROT_READ | PROT_WRITE)) {
-		munmap(mapping, bytes + VMM_PAGE_SIZE);
+	if (!vmm_os_grant(mapping + VMM_PAGE_SIZE, bytes)) {
+		vmm_os_munmap(mapping, bytes + VMM_PAGE_SIZE);
 		return VMM_NO_MEMORY;
 	}
 	context->stack = mapping + VMM_PAGE_SIZE;
@@ -349,7 +349,7 @@ void vmm_os_context_finish(struct vmm_os_context *context)
 {
 	/* The next mapping at these addresses must not inherit the shadow of the last frames. */
 	unpoison(context);
-	munmap(context->stack - VMM_PAGE_SIZE, context->stack_bytes + VMM_PAGE_SIZE);
+	vmm_os_munmap(context->stack - VMM_PAGE_SIZE, context->stack_bytes + VMM_PAGE_SIZE);
 	context->stack = NULL;
 }
 

@@ -19,6 +19,7 @@
 #include "os/os_context.h"
 #include "os/os_descriptor.h"
 #include "os/os_share.h"
+#include "os/os_system.h"
 
 bool vmm_os_is_anonymous_file(int fd, const char *name)
 {
@@ -37,7 +38,7 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event)
 {
 	if (handle > INT32_MAX)
 		return VMM_INVALID_HANDLE;
-	int own = vmm_os_charged(fcntl((int)handle, F_DUPFD_CLOEXEC, 3));
+	int own = vmm_os_charged(vmm_os_duplicate((int)handle));
 	if (own < 0)
 		return errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
 	if (!vmm_os_is_anonymous_file(own, "[eventfd]")) {
@@ -50,8 +51,8 @@ vmm_status vmm_os_event_open(uint64_t handle, int *event)
 
 vmm_status vmm_os_event_create(int *event)
 {
-	int first = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int own = first < 0 ? -1 : vmm_os_charged(fcntl(first, F_DUPFD_CLOEXEC, 3));
+	int first = vmm_fails(VMM_FAIL_DESCRIPTOR) ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int own = first < 0 ? -1 : vmm_os_charged(vmm_os_duplicate(first));
 
 	if (first >= 0)
 		close(first);

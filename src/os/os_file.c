@@ -3,6 +3,7 @@
  * Files below one folder of the file system. The kernel keeps every path below the folder
  * (RESOLVE_BENEATH), also where it has ".." or symbolic links.
  */
+#include "base/failure.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
@@ -25,7 +26,9 @@ static int open_beneath(int folder, const char *path, int flags)
 			       .mode = flags & O_CREAT ? 0666 : 0,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 
-	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	return vmm_fails(VMM_FAIL_DESCRIPTOR)
+		       ? -1
+		       : (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 }
 
 /* Whether the folder of the path exists below the root. */

@@ -4,19 +4,18 @@
  * so a block costs two mappings and no descriptor.
  */
 #include "os/os.h"
-
-#include <sys/mman.h>
+#include "os/os_system.h"
 
 char *vmm_os_guarded_create(uint64_t size_bytes)
 {
-	char *memory = mmap(NULL, size_bytes + VMM_PAGE_SIZE, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory = vmm_os_mmap(NULL, size_bytes + VMM_PAGE_SIZE, PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 
 	if (memory == MAP_FAILED)
 		return NULL;
-	if (mprotect(memory, size_bytes, PROT_READ | PROT_WRITE) == 0)
+	if (vmm_os_grant(memory, size_bytes))
 		return memory;
-	(void)munmap(memory, size_bytes + VMM_PAGE_SIZE);
+	vmm_os_munmap(memory, size_bytes + VMM_PAGE_SIZE);
 	return NULL;
 }
 
@@ -28,5 +27,5 @@ bool vmm_os_guarded_seal(char *memory, uint64_t size_bytes)
 
 void vmm_os_guarded_destroy(char *memory, uint64_t size_bytes)
 {
-	(void)munmap(memory, size_bytes + VMM_PAGE_SIZE);
+	vmm_os_munmap(memory, size_bytes + VMM_PAGE_SIZE);
 }

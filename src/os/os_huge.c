@@ -9,6 +9,7 @@
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
+#include "os/os_system.h"
 
 #include <sys/mman.h>
 
@@ -84,7 +85,7 @@ char *vmm_os_pages_create(void)
 
 	if (!pages)
 		return NULL;
-	if (mprotect(pages, VMM_OS_HUGE_PAGE, PROT_READ | PROT_WRITE)) {
+	if (!vmm_os_grant(pages, VMM_OS_HUGE_PAGE)) {
 		vmm_os_pages_destroy(pages);
 		return NULL;
 	}
@@ -99,5 +100,5 @@ void vmm_os_pages_join(char *pages)
 
 void vmm_os_pages_destroy(char *pages)
 {
-	(void)munmap(pages, VMM_OS_HUGE_PAGE);
+	vmm_os_munmap(pages, VMM_OS_HUGE_PAGE);
 }

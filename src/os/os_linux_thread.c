@@ -5,6 +5,7 @@
  * freed with the system thread or with the world, whichever ends first; the adoption lock orders
  * the two.
  */
+#include "base/failure.h"
 #include "base/owner.h"
 #include "os/os_internal.h"
 #include "os/os_own_thread.h"
@@ -188,7 +189,8 @@ bool vmm_os_start_own_thread(pthread_t *thread, void *(*start)(void *argument), 
 	for (size_t i = 0; i < VMM_ARRAY_LENGTH(faults); i++)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_BLOCK, &blocked, &before);
-	bool started = !pthread_create(thread, NULL, start, argument);
+	bool started =
+		!vmm_fails(VMM_FAIL_THREAD) && !pthread_create(thread, NULL, start, argument);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (started && name)
 		pthread_setname_np(*thread, name);

@@ -7,12 +7,10 @@
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
 #include "os/os_share.h"
+#include "os/os_system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -27,17 +25,30 @@ char *vmm_os_reserve_addresses(uint64_t size_bytes)
 
 	if (vmm_add_overflows(size_bytes, slack, &total))
 		return NULL;
-	mapping = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	mapping = vmm_os_mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	if (mapping == MAP_FAILED)
 		return NULL;
 	if (!slack)
 		return mapping;
 	aligned = (char *)vmm_align_up((uint64_t)(uintptr_t)mapping, VMM_OS_HUGE_PAGE);
 	if (aligned > mapping)
-		munmap(mapping, (size_t)(aligned - mapping));
+		vmm_os_munmap(mapping, (size_t)(aligned - mapping));
 	if (aligned + size_bytes < mapping + total)
-		munmap(aligned + size_bytes, (size_t)(mapping + total - aligned) - size_bytes);
+		vmm_os_munmap(aligned + size_bytes,
+			      (size_t)(mapping + total - aligned) - size_bytes);
 	return aligned;
+}
+
+void vmm_os_munmap(void *address, size_t length)
+{
+	if (!vmm_fails(VMM_FAIL_UNMAPPING) && munmap(address, length) == 0)
+		return;
+	/* Taking the access away needs less memory. */
+	(void)mprotect(address, length, PROT_NONE);
+	fprintf(stderr,
+		"vidmm: the kernel has no memory to remove the mapping of %zu bytes at %p: the "
+		"addresses stay in use until the process ends (Q-481)\n",
+		length, address);
 }
 
 char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, uint32_t how)
@@ -49,8 +60,10 @@ char *vmm_os_map_over(char *address, uint64_t length, int fd, uint64_t offset, u
 	 * The system call itself, not mmap(): ThreadSanitizer takes mmap for a store to the whole
 	 * range, while other threads go on using the range here.
 	 */
-	char *mapping =
-		(char *)syscall(SYS_mmap, address, length, access, flags, fd, (off_t)offset);
+	char *mapping = vmm_fails(VMM_FAIL_MAPPING)
+				? MAP_FAILED
+				: (char *)syscall(SYS_mmap, address, length, access, flags, fd,
+						  (off_t)offset);
 
 	if (mapping == MAP_FAILED)
 		return NULL;
@@ -78,7 +91,7 @@ static uint64_t largest_file(void)
 
 vmm_status vmm_os_open_object(const char *name, uint64_t size_bytes, int *fd)
 {
-	int object = vmm_os_charged(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	int object = vmm_os_charged(vmm_os_memfd(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
 	if (object < 0)
 		return VMM_NO_MEMORY;
@@ -120,7 +133,7 @@ static vmm_status map_object(struct vmm_os *os, const char *name, int fd, uint64
 	return VMM_OK;
 
 out_base:
-	munmap(base, size_bytes);
+	vmm_os_munmap(base, size_bytes);
 	return VMM_NO_MEMORY;
 }
 
@@ -196,12 +209,10 @@ vmm_status vmm_os_memory_open(struct vmm_os *os, int fd, uint64_t size_bytes,
 {
 	if (!size_bytes || size_bytes % VMM_PAGE_SIZE)
 		return VMM_INVALID_PARAMETER;
-	if (fd < 0)
-		return VMM_INVALID_HANDLE;
-	int own = vmm_os_charged(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+	int own = fd < 0 ? -1 : vmm_os_charged(vmm_os_duplicate(fd));
 
 	if (own < 0)
-		return errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
+		return fd >= 0 && errno == EMFILE ? VMM_NO_MEMORY : VMM_INVALID_HANDLE;
 	if (!has_memory(own, size_bytes)) {
 		vmm_os_close_charged(own);
 		return VMM_INVALID_PARAMETER;
@@ -263,7 +274,7 @@ void vmm_os_memory_destroy(struct vmm_os_memory *memory)
 	vmm_os_registry_lock(os);
 	vmm_list_remove(&memory->record->link);
 	vmm_os_registry_unlock(os);
-	munmap(memory->base, memory->size_bytes);
+	vmm_os_munmap(memory->base, memory->size_bytes);
 	vmm_os_client_object_finish(memory->record);
 	if (!memory->record->pooled)
 		vmm_os_close_charged(memory->fd);

@@ -12,6 +12,7 @@
  * considers equal addresses only, in order of arrival. There are no locks, because there is one
  * system thread.
  */
+#include "base/failure.h"
 #include "os/os_internal.h"
 
 #include <stdio.h>
@@ -316,6 +317,8 @@ vmm_status vmm_os_sim_thread_start(struct vmm_os_thread *thread)
 
 	if (sim->dead)
 		return VMM_UNSUCCESSFUL;
+	if (vmm_fails(VMM_FAIL_THREAD))
+		return VMM_NO_MEMORY;
 	if (sim->thread_count == sim->capacity)
 		status = grow(sim);
 	if (!vmm_ok(status))

@@ -8,6 +8,7 @@
  */
 #include "os/os.h"
 #include "os/os_share.h"
+#include "os/os_system.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static bool read_identity(int fd, struct vmm_os_token *token)
 
 vmm_status vmm_os_token_create(const char *name, struct vmm_os_token *token)
 {
-	token->fd = vmm_os_charged(memfd_create(name, MFD_CLOEXEC));
+	token->fd = vmm_os_charged(vmm_os_memfd(name, MFD_CLOEXEC));
 	if (token->fd < 0)
 		return VMM_NO_MEMORY;
 	if (read_identity(token->fd, token))
@@ -53,8 +54,8 @@ vmm_status vmm_os_token_open_handle(const struct vmm_os_token *token, uint64_t *
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", token->fd);
-	int opened = open(path, O_RDONLY | O_CLOEXEC);
-	int fd = opened < 0 ? -1 : fcntl(opened, F_DUPFD_CLOEXEC, FIRST_HANDLE);
+	int opened = vmm_os_open(path, O_RDONLY);
+	int fd = opened < 0 ? -1 : vmm_os_duplicate(opened);
 	if (opened >= 0)
 		close(opened);
 	if (fd < 0)

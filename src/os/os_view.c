@@ -13,13 +13,11 @@
  */
 #include "os/os_internal.h"
 #include "os/os_mapping.h"
+#include "os/os_system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -159,7 +157,7 @@ static vmm_status open_again(const struct vmm_os_memory *memory, int how, int *r
 
 	vmm_assert(memory->record->shareable && !memory->record->foreign);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", memory->fd);
-	*result = open(name, how | O_CLOEXEC);
+	*result = vmm_os_open(name, how);
 	return *result < 0 ? VMM_NO_MEMORY : VMM_OK;
 }
 
@@ -246,8 +244,10 @@ void vmm_os_view_unmap(struct vmm_os_view *view)
 		view->frozen = false;
 		return;
 	}
-	char *mapping = mmap(view->address, view->size_bytes, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+	char *mapping = vmm_fails(VMM_FAIL_UNMAPPING)
+				? MAP_FAILED
+				: mmap(view->address, view->size_bytes, PROT_NONE, flags, -1, 0);
 
 	/*
 	 * The kernel has no memory for the change. Taking the access away needs less. If that
@@ -256,7 +256,7 @@ void vmm_os_view_unmap(struct vmm_os_view *view)
 	if (mapping != view->address && mprotect(view->address, view->size_bytes, PROT_NONE))
 		fprintf(stderr,
 			"vidmm: the kernel has no memory to unmap %llu bytes at %p: they stay "
-			"mapped\n",
+			"mapped (Q-481)\n",
 			(unsigned long long)view->size_bytes, (void *)view->address);
 	if (view->os->kind == VMM_OS_SIM)
 		vmm_os_stores_forget(&view->os->sim.watched_views, view->address);
@@ -273,7 +273,7 @@ void vmm_os_view_release(struct vmm_os_view *view)
 	if (vmm_unlikely(view->viewer != NULL))
 		view->viewer->ops->release(view->viewer, view->address, view->size_bytes);
 	else
-		munmap(view->address, view->size_bytes);
+		vmm_os_munmap(view->address, view->size_bytes);
 	atomic_fetch_sub_explicit(&view->os->view_count, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&view->os->view_bytes, view->size_bytes, memory_order_relaxed);
 	*view = (struct vmm_os_view){0};
@@ -289,7 +289,7 @@ static int open_userfaultfd(void)
 	struct uffdio_api api = {.api = UFFD_API,
 				 .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP |
 					     UFFD_FEATURE_WP_HUGETLBFS_SHMEM};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int fd = vmm_fails(VMM_FAIL_DESCRIPTOR) ? -1 : (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
 	if (fd < 0)
 		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);

@@ -4,6 +4,7 @@
  * from chunks and are reused last-in-first-out, so a call that finds one takes nothing from the
  * heap. Under a sanitizer each object comes from the heap, so that uses after free are found.
  */
+#include "base/failure.h"
 #include "vaspace/vaspace_private.h"
 
 enum { PER_CHUNK = 32 };
@@ -70,7 +71,7 @@ vmm_status vmm_va_pool_reserve(struct vmm_va_pool *pool, uint32_t count)
 
 void *vmm_va_pool_take(struct vmm_va_pool *pool)
 {
-	if (vmm_calloc_fails() || !vmm_ok(vmm_va_pool_reserve(pool, 1)))
+	if (vmm_fails(VMM_FAIL_ALLOCATION) || !vmm_ok(vmm_va_pool_reserve(pool, 1)))
 		return NULL;
 	return pop(pool);
 }

@@ -11,6 +11,7 @@
  * ABA problem. Chunks are freed when the adapter ends. Under a sanitizer each element comes from
  * the heap, so that uses after free are found.
  */
+#include "base/failure.h"
 #include "memory/state/state.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory)
 {
 	(void)memory;
 	struct vmm_allocation *a =
-		vmm_calloc_fails() ? NULL : aligned_alloc(VMM_CACHE_LINE, STRIDE);
+		vmm_fails(VMM_FAIL_ALLOCATION) ? NULL : aligned_alloc(VMM_CACHE_LINE, STRIDE);
 
 	if (a)
 		memset(a, 0, sizeof(*a));
@@ -90,7 +91,7 @@ struct vmm_allocation *vmm_pool_take(struct vmm_memory *memory)
 	struct vmm_pool *pool = &memory->pool;
 	struct vmm_pool_free *found = pool->free;
 
-	if (vmm_unlikely(vmm_calloc_fails()))
+	if (vmm_unlikely(vmm_fails(VMM_FAIL_ALLOCATION)))
 		return NULL;
 	if (!found)
 		found = atomic_exchange_explicit(&pool->given, NULL, memory_order_acquire);

@@ -7,13 +7,21 @@
  */
 #include "sched/preparation/preparation.h"
 
+/* A search for a DMA buffer. */
+struct search {
+	bool no_memory;   /* for another buffer: one in flight is waited for */
+	bool behind_wait; /* the context had a wait in its queue at the last attempt */
+	uint32_t seen;    /* the progress counter from before the last attempt */
+	/* number of the oldest packet in flight that has a buffer of the context; 0: none has */
+	uint64_t oldest;
+};
+
 /*
  * Takes a free buffer; NULL: there is none. *may_create in: a new buffer may be created; out: the
- * caller must create one, and its entry in the counts is taken. *oldest: number of the oldest
- * packet in flight that has one; 0: none has.
+ * caller must create one, and its entry in the counts is taken.
  */
 static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_create,
-				     uint64_t *oldest)
+				     struct search *search)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 	struct vmm_dma *dma = NULL;
@@ -22,8 +30,9 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	vmm_state_lock(adapter);
 	vmm_assert(vmm_context_is_consistent_locked(context));
 	/* A wait may never end, so a submission behind one never blocks on the pool (MFN-30). */
+	search->behind_wait = context->steps.holding;
 	bool may_take = context->dma_taken < VMM_DMA_BUFFERS_PER_CONTEXT ||
-			vmm_unlikely(context->steps.holding);
+			vmm_unlikely(search->behind_wait);
 	if (may_take && !vmm_list_empty(&context->free_dma)) {
 		dma = vmm_container_of(context->free_dma.next, struct vmm_dma, pool);
 		vmm_list_remove(&dma->pool);
@@ -31,14 +40,15 @@ static struct vmm_dma *dma_take_free(struct vmm_context *context, bool *may_crea
 	*may_create = *may_create && !dma && may_take;
 	context->dma_count += *may_create;
 	context->dma_taken += *may_create || dma;
-	*oldest = 0; /* stays 0 if other threads hold buffers that they have not queued yet */
+	/* Stays 0 if other threads hold buffers that they have not queued yet. */
+	search->oldest = 0;
 	if (vmm_unlikely(!dma && !*may_create))
 		vmm_list_for_each (link, &context->all_dma) {
 			const struct vmm_dma *at = vmm_container_of(link, struct vmm_dma, all);
 
 			if (!vmm_list_empty(&at->work.link) &&
-			    (!*oldest || at->work.sequence < *oldest))
-				*oldest = at->work.sequence;
+			    (!search->oldest || at->work.sequence < search->oldest))
+				search->oldest = at->work.sequence;
 		}
 	vmm_state_unlock(adapter);
 	return dma;
@@ -61,20 +71,13 @@ static struct vmm_dma *add_to_pool(struct vmm_context *context)
 	return dma;
 }
 
-/* A search for a DMA buffer. */
-struct search {
-	bool no_memory;  /* for another buffer: one in flight is waited for */
-	uint32_t seen;   /* the progress counter from before the last attempt */
-	uint64_t oldest; /* see dma_take_free */
-};
-
 /* Returns NULL if there is no buffer now. */
 static struct vmm_dma *attempt(struct vmm_context *context, struct search *search)
 {
 	bool may_create = !search->no_memory;
 
 	search->seen = atomic_load(&context->device->adapter->progress);
-	struct vmm_dma *dma = dma_take_free(context, &may_create, &search->oldest);
+	struct vmm_dma *dma = dma_take_free(context, &may_create, search);
 
 	if (dma || !may_create)
 		return dma;
@@ -85,10 +88,15 @@ static struct vmm_dma *attempt(struct vmm_context *context, struct search *searc
 	return attempt(context, search);
 }
 
-/* No buffer of the context is in flight, and no other context runs one. */
+/*
+ * No buffer of the context is in flight, and no other context runs one. Those in flight do not
+ * count while the context has a wait in its queue: the caller may be the thread that would end the
+ * wait. (MFN-30)
+ */
 static bool has_none_in_flight(struct vmm_context *context, const struct search *search)
 {
-	return !search->oldest && !atomic_load(&context->shared_buffers);
+	return (search->no_memory && search->behind_wait) ||
+	       (!search->oldest && !atomic_load(&context->shared_buffers));
 }
 
 static NTSTATUS report_none(const struct vmm_adapter *adapter)
