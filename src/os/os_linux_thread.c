@@ -4,6 +4,10 @@
  * creation makes the record, or adoption when a foreign thread first calls. An adopted record is
  * freed with the system thread or with the world, whichever ends first; the adoption lock orders
  * the two.
+ *
+ * Adoption cannot fail, because a mutex lock cannot. A thread that the library starts for itself
+ * brings the record of its first adoption along, so its start fails instead. A thread of the
+ * application takes one from the heap, else from a reserve, else it waits for either. (Q-482)
  */
 #include "base/failure.h"
 #include "base/owner.h"
@@ -13,6 +17,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* taken before the registry lock */
 static pthread_mutex_t adoption_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -40,11 +45,12 @@ static void adoption_unlock(void) VMM_RELEASES(adoption_lock_class) VMM_NO_THREA
 	pthread_mutex_unlock(&adoption_mutex);
 }
 
-/*
- * Records for threads that are adopted while no memory is left. A caller such as a mutex lock
- * cannot fail, and one refused allocation must not end a host. Guarded by the adoption lock.
- */
+/* Brought along by a thread that the library started; used by the thread itself only. */
+static _Thread_local struct vmm_os_thread *spare;
+
+/* Records for threads that are adopted while no memory is left. Guarded by the adoption lock. */
 enum { EMERGENCY_RECORDS = 64 };
+#define EMERGENCY_WAIT_NS 1000000
 static struct vmm_os_thread emergency[EMERGENCY_RECORDS];
 static bool emergency_taken[EMERGENCY_RECORDS];
 
@@ -73,10 +79,12 @@ static void system_thread_ends(void *records)
 
 	vmm_os_here.id = 0; /* later destructors of the thread may still call */
 	adoption_lock();
-	while (!vmm_list_empty(head))
+	while (head->prev && !vmm_list_empty(head))
 		drop_adopted_locked(vmm_container_of(head->next, struct vmm_os_thread,
 						     linux_.of_system_thread));
 	adoption_unlock();
+	free(spare);
+	spare = NULL;
 }
 
 static void make_key(void)
@@ -110,12 +118,20 @@ static struct vmm_os_thread *find_own_record_locked(const struct vmm_os *os)
 	return NULL;
 }
 
+/* Not vmm_calloc: a test that counts allocations must not see one per thread. */
+static struct vmm_os_thread *new_record(void)
+{
+	return vmm_fails(VMM_FAIL_ALLOCATION) ? NULL : calloc(1, sizeof(struct vmm_os_thread));
+}
+
 static struct vmm_os_thread *take_record_locked(void) VMM_REQUIRES(adoption_lock_class)
 {
 	vmm_assert_owned(&adoption_owner);
-	/* Not vmm_calloc: a test that counts allocations must not see one per thread. */
-	struct vmm_os_thread *thread = calloc(1, sizeof(*thread));
+	struct vmm_os_thread *thread = spare;
 
+	spare = NULL;
+	if (!thread)
+		thread = new_record();
 	for (size_t i = 0; !thread && i < EMERGENCY_RECORDS; i++) {
 		if (emergency_taken[i])
 			continue;
@@ -134,8 +150,14 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 	adoption_lock();
 	thread = find_own_record_locked(os);
 	if (!thread) {
-		thread = take_record_locked();
-		vmm_assert(thread);
+		while (!(thread = take_record_locked())) {
+			const struct timespec delay = {.tv_nsec = EMERGENCY_WAIT_NS};
+
+			/* Until memory is there, or a thread ends that has a record of the reserve. */
+			adoption_unlock();
+			(void)nanosleep(&delay, NULL);
+			adoption_lock();
+		}
 		thread->adopted = true;
 		add_own_record_locked(thread);
 		vmm_os_thread_register(os, thread, "adopted");
@@ -179,8 +201,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-bool vmm_os_start_own_thread(pthread_t *thread, void *(*start)(void *argument), void *argument,
-			     const char *name)
+static bool start_thread(pthread_t *thread, void *(*start)(void *argument), void *argument)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF};
 	sigset_t blocked, before;
@@ -192,15 +213,51 @@ bool vmm_os_start_own_thread(pthread_t *thread, void *(*start)(void *argument), 
 	bool started =
 		!vmm_fails(VMM_FAIL_THREAD) && !pthread_create(thread, NULL, start, argument);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (started && name)
-		pthread_setname_np(*thread, name);
 	return started;
+}
+
+/* What a thread of vmm_os_start_own_thread begins with. */
+struct beginning {
+	void *(*start)(void *argument);
+	void *argument;
+	struct vmm_os_thread *record;
+};
+
+static void *begin_own_thread(void *argument)
+{
+	struct beginning *b = argument, beginning = *b;
+
+	free(b);
+	pthread_once(&adoption_once, make_key);
+	spare = beginning.record;
+	/* The destructor of the key frees the record if no world adopts the thread. */
+	pthread_setspecific(adoption_key, &own_records);
+	return beginning.start(beginning.argument);
+}
+
+/* */
+bool vmm_os_start_own_thread(pthread_t *thread, void *(*start)(void *argument), void *argument,
+			     const char *name)
+{
+	struct beginning *b = vmm_fails(VMM_FAIL_ALLOCATION) ? NULL : malloc(sizeof(*b));
+	struct vmm_os_thread *record = b ? new_record() : NULL;
+
+	if (b)
+		*b = (struct beginning){start, argument, record};
+	if (!record || !start_thread(thread, begin_own_thread, b)) {
+		free(record);
+		free(b);
+		return false;
+	}
+	if (name)
+		pthread_setname_np(*thread, name);
+	return true;
 }
 
 vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread)
 {
 	atomic_fetch_add(&thread->os->linux_.busy, 1);
-	if (vmm_os_start_own_thread(&thread->linux_.handle, run, thread, NULL))
+	if (start_thread(&thread->linux_.handle, run, thread))
 		return VMM_OK;
 	atomic_fetch_sub(&thread->os->linux_.busy, 1);
 	return VMM_NO_MEMORY;

@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/failure.h"
 #include "os/os_context.h"
+#include "os/os_own_thread.h"
 
 /* ---- foreign threads ---- */
 
@@ -62,6 +64,68 @@ static void foreign_threads_are_adopted_and_forgotten(void **state)
 	}
 	assert_int_equal(counter, 80000);
 	vmm_os_mutex_finish(&mutex);
+}
+
+/* ---- adoption without memory ---- */
+
+enum { STARVED = 80 }; /* more threads than the reserve has records */
+
+struct starved {
+	struct vmm_os *os;
+	_Atomic uint32_t adopted, may_end;
+};
+
+/* Every allocation of the thread fails. It is adopted, and stays until it may end. */
+static void *starved_thread(void *arg)
+{
+	struct starved *starved = arg;
+
+	vmm_fail_by_seed(1u << VMM_FAIL_ALLOCATION, 1, 1);
+	(void)vmm_os_thread_self(starved->os);
+	atomic_fetch_add(&starved->adopted, 1);
+	while (!atomic_load(&starved->may_end))
+		sched_yield();
+	return NULL;
+}
+
+static void q_482_adoption_without_memory_waits_for_a_record(void **state)
+{
+	struct starved starved = {.os = *state};
+	pthread_t thread[STARVED];
+
+	for (int i = 0; i < STARVED; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, starved_thread, &starved), 0);
+	/* The others wait, until threads end that have a record. */
+	while (atomic_load(&starved.adopted) < 64)
+		sched_yield();
+	assert_int_equal(atomic_load(&starved.adopted), 64);
+	atomic_store(&starved.may_end, 1);
+	for (int i = 0; i < STARVED; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	assert_int_equal(atomic_load(&starved.adopted), STARVED);
+}
+
+static void q_482_a_thread_of_the_library_brings_its_record(void **state)
+{
+	struct starved starved = {.os = *state};
+	pthread_t thread[STARVED];
+
+	for (uint32_t n = 1; n <= 2; n++) {
+		(void)vmm_fail_after(VMM_FAIL_ALLOCATION, n);
+		assert_false(
+			vmm_os_start_own_thread(&thread[0], starved_thread, &starved, "starved"));
+		assert_int_equal(vmm_fail_after(VMM_FAIL_ALLOCATION, 0), 0);
+	}
+	(void)vmm_fail_after(VMM_FAIL_THREAD, 1);
+	assert_false(vmm_os_start_own_thread(&thread[0], starved_thread, &starved, "starved"));
+	for (int i = 0; i < STARVED; i++)
+		assert_true(
+			vmm_os_start_own_thread(&thread[i], starved_thread, &starved, "starved"));
+	while (atomic_load(&starved.adopted) < STARVED)
+		sched_yield();
+	atomic_store(&starved.may_end, 1);
+	for (int i = 0; i < STARVED; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
 }
 
 struct two_worlds {
@@ -435,6 +499,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_LINUX(foreign_threads_are_adopted_and_forgotten),
+		ON_LINUX(q_482_adoption_without_memory_waits_for_a_record),
+		ON_LINUX(q_482_a_thread_of_the_library_brings_its_record),
 		ON_LINUX(a_thread_of_one_world_is_a_guest_in_another),
 		ON_LINUX(worlds_may_end_before_their_guests),
 		ON_LINUX(mutexes_and_waits_under_load),
