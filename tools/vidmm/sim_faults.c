@@ -6,10 +6,37 @@
 
 #define SECOND_NS 1000000000ull
 
+/*
+ * What was destroyed is gone when no work may use it. In 2.x work that waits may use all that was on
+ * the residency list when it was submitted.
+ */
+static void check_allocations(struct sim *sim)
+{
+	struct vidmm_adapter_statistics now = {.struct_size = sizeof(now)};
+	uint64_t expected = 0, resident = 0;
+
+	for (uint32_t i = 0; i < sim->setup->processes; i++) {
+		for (uint32_t j = 0; j < MODEL_ALLOCATIONS; j++)
+			expected += sim->model.process[i].allocation[j].exists;
+		for (uint32_t j = 0; j < MODEL_CONTEXTS; j++)
+			if (model_is_held(&sim->model, i, j))
+				return;
+	}
+	vidmm_adapter_statistics(sim->adapter, &now);
+	for (uint32_t i = 0; i < now.segment_count; i++)
+		resident += now.segment[i].resident_bytes;
+	if (now.allocations != expected || (!expected && resident))
+		sim_wrong(sim, "SUB-29",
+			  "%llu allocations exist, expected %llu; %llu bytes are in segments",
+			  (unsigned long long)now.allocations, (unsigned long long)expected,
+			  (unsigned long long)resident);
+}
+
 /* Waits, and compares all of the process. */
 void sim_idle_step(struct sim *sim, const struct sim_step *step)
 {
 	sim_idle(sim);
+	check_allocations(sim);
 	sim_check_fences(sim, step->process);
 	for (uint32_t i = 0; i < MODEL_ALLOCATIONS; i++)
 		sim_verify(sim, step->process, i);

@@ -103,57 +103,106 @@ static bool has_signal_elsewhere(const struct model_process *m, uint32_t context
 	return false;
 }
 
+/* The fences that a call names: some of those from the step's on that exist. */
+struct named {
+	uint32_t count, fence[MODEL_FENCES];
+	D3DKMT_HANDLE handle[MODEL_FENCES];
+	UINT64 value[MODEL_FENCES];
+};
+
+/* CONTEXT: of a signal in a queue; MODEL_CONTEXTS: of the CPU; MODEL_NONE: a wait. */
+static struct named name_fences(const struct sim *sim, const struct sim_step *step,
+				uint32_t context)
+{
+	const struct model_process *m = &sim->model.process[step->process];
+	struct named named = {0};
+
+	/* A fence of 1.x is the only object of a call. (FEN-02) */
+	for (uint32_t i = 0; i <= (sim->wddm2 ? step->b % MODEL_FENCES : 0); i++) {
+		uint32_t fence = (step->a + i) % MODEL_FENCES;
+
+		if (!m->fence[fence].exists ||
+		    (context != MODEL_NONE && has_signal_elsewhere(m, context, fence)))
+			continue;
+		named.fence[named.count] = fence;
+		named.handle[named.count++] = sim->process[step->process].fence[fence];
+	}
+	return named;
+}
+
+/* Bit n: allocation n is named by work that waits. */
+static uint32_t pending_of(const struct sim *sim, uint32_t process)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < MODEL_ALLOCATIONS; i++)
+		bits |= sim->model.process[process].allocation[i].pending ? 1u << i : 0;
+	return bits;
+}
+
+/* Work that no longer waits must have run, without any further work that would start it. */
+static void check_released(struct sim *sim, uint32_t process, uint32_t pending)
+{
+	uint32_t released = pending & ~pending_of(sim, process);
+
+	for (uint32_t i = 0; i < MODEL_ALLOCATIONS; i++)
+		if (released & 1u << i)
+			sim_verify(sim, process, i);
+}
+
 void sim_signal(struct sim *sim, const struct sim_step *step)
 {
 	struct sim_process *p = &sim->process[step->process];
-	struct model_fence *m = fence_of(sim, step);
-	const UINT64 value = m->highest + 1 + step->c % 3;
-	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {
-		.ObjectCount = 1,
-		.ObjectHandleArray = &p->fence[number_of(step)],
-		.FenceValueArray = &value};
+	struct named named = name_fences(sim, step, MODEL_CONTEXTS);
+	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMCPU args = {.ObjectCount = named.count,
+								  .ObjectHandleArray = named.handle,
+								  .FenceValueArray = named.value};
 
-	if (!sim->wddm2 || !m->exists ||
-	    has_signal_elsewhere(&sim->model.process[step->process], MODEL_CONTEXTS,
-				 number_of(step))) {
+	if (!sim->wddm2 || !named.count) {
 		sim_skip(sim);
 		return;
 	}
+	for (uint32_t i = 0; i < named.count; i++)
+		named.value[i] = sim->model.process[step->process].fence[named.fence[i]].highest +
+				 1 + step->c % 3;
 	sim_idle(sim);
 	if (!sim_expect(sim, "MFN-10", "pfnSignalSynchronizationObjectFromCpuCb",
 			p->cb->pfnSignalSynchronizationObjectFromCpuCb(p->handle, &args), NULL)) {
 		sim_refused(sim);
 		return;
 	}
-	model_signal(&sim->model, step->process, number_of(step), value);
+	uint32_t pending = pending_of(sim, step->process);
+
+	for (uint32_t i = 0; i < named.count; i++)
+		model_signal(&sim->model, step->process, named.fence[i], named.value[i]);
 	sim_check_fences(sim, step->process);
+	check_released(sim, step->process, pending);
 	sim_done(sim);
 }
 
-/* The call of the version for one object. */
+/* The call of the version. */
 static HRESULT queue(struct sim *sim, const struct sim_step *step, uint32_t context, bool wait,
-		     UINT64 value)
+		     const struct named *named)
 {
 	struct sim_process *p = &sim->process[step->process];
-	D3DKMT_HANDLE fence = p->fence[number_of(step)];
 	HANDLE handle = p->context[context].hContext;
 	D3DDDICB_SIGNALSYNCHRONIZATIONOBJECT2 signal1 = {
-		.hContext = handle, .ObjectCount = 1, .ObjectHandleArray = {fence}};
+		.hContext = handle, .ObjectCount = 1, .ObjectHandleArray = {named->handle[0]}};
 	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 wait1 = {
-		.hContext = handle, .ObjectCount = 1, .ObjectHandleArray = {fence}};
-	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal2 = {.hContext = handle,
-								     .ObjectCount = 1,
-								     .ObjectHandleArray = &fence,
-								     .MonitoredFenceValueArray =
-									     &value};
-	const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait2 = {.hContext = handle,
-								    .ObjectCount = 1,
-								    .ObjectHandleArray = &fence,
-								    .MonitoredFenceValueArray =
-									    &value};
+		.hContext = handle, .ObjectCount = 1, .ObjectHandleArray = {named->handle[0]}};
+	const D3DDDICB_SIGNALSYNCHRONIZATIONOBJECTFROMGPU signal2 = {
+		.hContext = handle,
+		.ObjectCount = named->count,
+		.ObjectHandleArray = named->handle,
+		.MonitoredFenceValueArray = named->value};
+	const D3DDDICB_WAITFORSYNCHRONIZATIONOBJECTFROMGPU wait2 = {
+		.hContext = handle,
+		.ObjectCount = named->count,
+		.ObjectHandleArray = named->handle,
+		.MonitoredFenceValueArray = named->value};
 
-	signal1.Fence.FenceValue = value;
-	wait1.Fence.FenceValue = value;
+	signal1.Fence.FenceValue = named->value[0];
+	wait1.Fence.FenceValue = named->value[0];
 	if (sim->wddm2)
 		return wait ? p->cb->pfnWaitForSynchronizationObjectFromGpuCb(p->handle, &wait2)
 			    : p->cb->pfnSignalSynchronizationObjectFromGpuCb(p->handle, &signal2);
@@ -161,28 +210,44 @@ static HRESULT queue(struct sim *sim, const struct sim_step *step, uint32_t cont
 		    : p->cb->pfnSignalSynchronizationObject2Cb(p->handle, &signal1);
 }
 
+/* A wait for a value that no signal has had holds the context. */
+static void choose_values(const struct sim *sim, const struct sim_step *step, bool wait,
+			  struct named *named)
+{
+	for (uint32_t i = 0; i < named->count; i++) {
+		const struct model_fence *f =
+			&sim->model.process[step->process].fence[named->fence[i]];
+
+		named->value[i] = wait ? f->value + step->d % 3 : f->highest + 1 + step->d % 2;
+	}
+}
+
 static void queue_step(struct sim *sim, const struct sim_step *step, bool wait)
 {
 	uint32_t context = sim_context_of(step);
-	const struct model_process *m = &sim->model.process[step->process];
-	struct model_fence *f = fence_of(sim, step);
-	/* A wait for a value that no signal has had holds the context. */
-	const struct model_effect effect = {.work = wait ? MODEL_WAIT : MODEL_SIGNAL,
-					    .fence = number_of(step),
-					    .value = wait ? f->value + step->d % 3
-							  : f->highest + 1 + step->d % 2};
+	const struct model_context *c = &sim->model.process[step->process].context[context];
+	struct named named = name_fences(sim, step, wait ? MODEL_NONE : context);
+	uint32_t pending = pending_of(sim, step->process);
 
-	if (!f->exists || !m->context[context].exists || m->context[context].count >= HELD_MAX ||
-	    (!wait && has_signal_elsewhere(m, context, number_of(step)))) {
+	if (!named.count || !c->exists || c->count >= HELD_MAX) {
 		sim_skip(sim);
 		return;
 	}
+	choose_values(sim, step, wait, &named);
 	if (!sim_expect(sim, wait ? "FEN-03" : "SYN-25", wait ? "the wait" : "the signal",
-			queue(sim, step, context, wait, effect.value), NULL)) {
+			queue(sim, step, context, wait, &named), NULL)) {
 		sim_refused(sim);
 		return;
 	}
-	(void)model_submit(&sim->model, step->process, context, &effect);
+	for (uint32_t i = 0; i < named.count; i++) {
+		const struct model_effect effect = {.work = wait ? MODEL_WAIT : MODEL_SIGNAL,
+						    .fence = named.fence[i],
+						    .value = named.value[i]};
+
+		(void)model_submit(&sim->model, step->process, context, &effect);
+	}
+	if (step->d % 8 == 0)
+		check_released(sim, step->process, pending);
 	sim_done(sim);
 }
 

@@ -275,6 +275,7 @@ void sim_hold(struct sim *sim, const struct sim_step *step)
 	compare(sim, step->process, step->a, data);
 	held->data = data;
 	model_of(sim, step->process, step->a)->held = true;
+	model_note_write(&sim->model, step->process, step->a);
 	sim_done(sim);
 }
 

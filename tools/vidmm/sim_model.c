@@ -37,6 +37,7 @@ void model_write(struct model *model, uint32_t process, uint32_t allocation, uin
 {
 	struct model_allocation *a = &model->process[process].allocation[allocation];
 
+	a->written = true;
 	if (length == a->size_bytes)
 		a->known = true;
 	for (uint32_t i = 0; a->bytes && i < length; i += 4) {
@@ -66,6 +67,11 @@ uint32_t model_compare(const struct model *model, uint32_t process, uint32_t all
 
 /* ---- residency lists ---- */
 
+void model_note_write(struct model *model, uint32_t process, uint32_t allocation)
+{
+	model->process[process].allocation[allocation].written = true;
+}
+
 void model_list(struct model *model, uint32_t process, uint32_t allocation)
 {
 	struct model_process *p = &model->process[process];
@@ -73,6 +79,7 @@ void model_list(struct model *model, uint32_t process, uint32_t allocation)
 
 	if (a->listed++)
 		return;
+	a->written = a->held || a->user || a->pending;
 	p->listed_bytes += a->size_bytes;
 	p->local_bytes += a->local ? a->size_bytes : 0;
 }

@@ -35,6 +35,7 @@ struct model_allocation {
 	bool exists, offered, held; /* held: locked over steps */
 	bool known;                 /* the content is that of `bytes`; false: any content */
 	bool local;                 /* counts in the budget */
+	bool written;               /* written to since it is on the residency list */
 	uint32_t size_bytes, listed;
 	uint32_t user;    /* 1 + context whose work used it since the last wait; 0: none */
 	uint32_t pending; /* effects that wait and name it */
@@ -81,6 +82,8 @@ void model_forget_content(struct model *model, uint32_t process, uint32_t alloca
 uint32_t model_compare(const struct model *model, uint32_t process, uint32_t allocation,
 		       const uint8_t *bytes, uint32_t offset, uint32_t length);
 
+/* Work that writes has been submitted, or the CPU has locked it to write. */
+void model_note_write(struct model *model, uint32_t process, uint32_t allocation);
 /* The residency list has the allocation once more, or once less. */
 void model_list(struct model *model, uint32_t process, uint32_t allocation);
 void model_unlist(struct model *model, uint32_t process, uint32_t allocation);

@@ -126,6 +126,8 @@ void sim_query(struct sim *sim, const struct sim_step *step)
 
 /* ---- residency lists, from 2.0 on ---- */
 
+enum { ONLY_IF_NECESSARY = 0x1, NOT_WRITTEN_TO = 0x2 }; /* D3DDDI_EVICT_FLAGS */
+
 /*
  * The request is refused if the process would be over its budget, and else never. With
  * CantTrimFurther the budget is no limit. (RES-05, PRI-13)
@@ -146,35 +148,52 @@ static void check_budget(struct sim *sim, const struct sim_step *step, bool good
 		  (unsigned long long)m->budget_bytes);
 }
 
-void sim_list(struct sim *sim, const struct sim_step *step)
+static bool make_resident(struct sim *sim, const struct sim_step *step)
 {
 	static const HRESULT also[] = {E_PENDING, E_OUTOFMEMORY, S_OK};
 	struct sim_process *p = &sim->process[step->process];
-	const struct model_process *m = &sim->model.process[step->process];
-	const struct model_allocation *a = model_of(sim, step);
 	D3DDDI_MAKERESIDENT args = {.hPagingQueue = p->queue.hPagingQueue,
 				    .NumAllocations = 1,
 				    .AllocationList = &p->allocation[step->a].handle,
 				    .Flags.Value = step->c % 2}; /* CantTrimFurther */
+	HRESULT result = p->cb->pfnMakeResidentCb(p->handle, &args);
+	bool good =
+		sim_expect(sim, "RES-03", "pfnMakeResidentCb", result, also) || result == E_PENDING;
+
+	if (args.NumAllocations != (good ? 1 : 0))
+		sim_wrong(sim, "RES-02", "pfnMakeResidentCb returned %u allocations",
+			  args.NumAllocations);
+	check_budget(sim, step, good);
+	if (good)
+		model_list(&sim->model, step->process, step->a);
+	return good;
+}
+
+void sim_list(struct sim *sim, const struct sim_step *step)
+{
+	const struct model_process *m = &sim->model.process[step->process];
+	const struct model_allocation *a = model_of(sim, step);
 
 	if (!sim->wddm2 || !a->exists || a->offered ||
 	    (!a->listed && m->listed_bytes + a->size_bytes > listed_bytes_max(sim))) {
 		sim_skip(sim);
 		return;
 	}
-	HRESULT result = p->cb->pfnMakeResidentCb(p->handle, &args);
-	bool good =
-		sim_expect(sim, "RES-03", "pfnMakeResidentCb", result, also) || result == E_PENDING;
-	if (args.NumAllocations != (good ? 1 : 0))
-		sim_wrong(sim, "RES-02", "pfnMakeResidentCb returned %u allocations",
-			  args.NumAllocations);
-	check_budget(sim, step, good);
-	if (!good) {
+	if (make_resident(sim, step))
+		sim_done(sim);
+	else
 		sim_refused(sim);
-		return;
-	}
-	model_list(&sim->model, step->process, step->a);
-	sim_done(sim);
+}
+
+/*
+ * Content that has not changed need not be copied. An Evict may say so when the allocation stays on
+ * the list, and then the GPU may write to it. (PRI-10)
+ */
+static uint32_t choose_evict_flags(const struct sim *sim, const struct sim_step *step)
+{
+	const struct model_allocation *a = &sim->model.process[step->process].allocation[step->a];
+
+	return step->c & (a->written ? ONLY_IF_NECESSARY : ONLY_IF_NECESSARY | NOT_WRITTEN_TO);
 }
 
 void sim_unlist(struct sim *sim, const struct sim_step *step)
@@ -183,10 +202,15 @@ void sim_unlist(struct sim *sim, const struct sim_step *step)
 	const struct model_allocation *a = model_of(sim, step);
 	D3DDDICB_EVICT args = {.NumAllocations = 1,
 			       .AllocationList = &p->allocation[step->a].handle,
-			       .Flags.Value = step->c % 2}; /* EvictOnlyIfNecessary */
+			       .Flags.Value = choose_evict_flags(sim, step)};
 
 	if (!sim->wddm2 || !a->exists || !a->listed || a->pending) {
 		sim_skip(sim);
+		return;
+	}
+	if (args.Flags.Value & NOT_WRITTEN_TO && step->d % 2 && !a->offered &&
+	    !make_resident(sim, step)) {
+		sim_refused(sim);
 		return;
 	}
 	if (!sim_expect(sim, "RES-06", "pfnEvictCb", p->cb->pfnEvictCb(p->handle, &args), NULL)) {

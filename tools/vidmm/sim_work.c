@@ -109,6 +109,9 @@ static bool submit(struct sim *sim, const struct sim_step *step, const struct wo
 		sim_refused(sim);
 		return false;
 	}
+	for (uint32_t i = 0; i < work->use_count; i++)
+		if (work->use[i].write)
+			model_note_write(&sim->model, step->process, work->use[i].allocation);
 	if (work->has_effect)
 		(void)model_submit(&sim->model, step->process, work->context, &work->effect);
 	sim_done(sim);
