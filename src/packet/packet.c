@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+/* How often a send is tried while the kernel has no memory for the packet. */
+enum { SEND_TRIES = 8 };
 enum { FIRST_DESCRIPTOR = 3 }; /* programs take 0 as no handle (SHR-35, SYN-09a) */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -124,8 +127,10 @@ static enum vmm_received receive(int fd, struct vmm_packet *packet, int flags)
 	do
 		length = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
 	while (length < 0 && errno == EINTR);
+	/* Without memory in the kernel the packet stays in the socket. */
 	if (length < 0)
-		return errno == EAGAIN ? VMM_RECEIVED_NOTHING : VMM_RECEIVED_END;
+		return errno == EAGAIN || errno == ENOMEM || errno == ENOBUFS ? VMM_RECEIVED_NOTHING
+									      : VMM_RECEIVED_END;
 	bool all = take_descriptors(&message, packet);
 	if (length == 0 && !packet->fd_count)
 		return VMM_RECEIVED_END;
@@ -194,10 +199,18 @@ int vmm_message_send(int fd, const void *head, size_t head_bytes, const struct v
 				      .cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
 	}
-	do
+	for (uint32_t tries = 1;; tries++) {
 		sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? errno : 0;
+		if (sent >= 0)
+			return 0;
+		if (errno == ENOBUFS || errno == ENOMEM) {
+			if (tries >= SEND_TRIES)
+				return errno;
+			(void)sched_yield();
+		} else if (errno != EINTR) {
+			return errno;
+		}
+	}
 }
 
 int vmm_message_memfd_open(void)

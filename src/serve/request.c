@@ -259,7 +259,7 @@ static vmm_status call(struct vmm_worker *worker, struct vmm_channel *channel,
 		return VMM_DEVICE_REMOVED;
 	if (!was_blocking && !vmm_worker_begin_blocking(worker)) {
 		vmm_serve_log(channel->server,
-			      "client %u is refused a call: the host cannot start a thread",
+			      "client %u is refused a call: the host cannot start a thread (Q-488)",
 			      channel->session->process_id);
 		return VMM_INSUFFICIENT_RESOURCES;
 	}

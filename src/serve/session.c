@@ -243,8 +243,11 @@ static bool watch_hangups(const struct vmm_session *session, const struct vmm_ch
 static const char *welcome_client(const struct vmm_session *session,
 				  const struct vmm_channel *channel)
 {
-	if (!watch_hangups(session, channel))
-		return "is cut off: the host cannot watch its sockets";
+	if (!watch_hangups(session, channel)) {
+		(void)vmm_connection_refuse(channel->fd, VMM_INSUFFICIENT_RESOURCES,
+					    "the host cannot watch its sockets");
+		return "is refused: the host cannot watch its sockets";
+	}
 	switch (send_welcome(channel)) {
 	case 0:
 		return NULL;
