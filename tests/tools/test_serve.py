@@ -142,6 +142,43 @@ def one_program_cannot_use_up_the_descriptors(folder):
     assert 'it has reached its limit' in said and 'no descriptors left' not in said, said
 
 
+FAULTS = 'memory', 'mapping', 'descriptor', 'thread', 'socket'
+
+
+def serve_with_fault(folder, fault):
+    """Two programs play one after the other against a host, one of whose calls fails. Returns their exit codes and the log."""
+    path = os.path.join(folder, 's')
+    data = os.path.join(os.environ['VIDMM_SOURCE_ROOT'], 'tests/replay/data')
+    server = Server(folder, '--socket', path, '--set', 'Model=wddm1', '--fault', fault)
+    codes = [vidmm(folder, 'replay', '--socket', path, '--gpu-time', 'none', '--quiet', '--verify', 'stamps',
+                   os.path.join(data, name)).returncode for name in ('importer.trace', 'tiled.trace')]
+    return codes, server.end()
+
+
+@test
+def q_488_one_fault_costs_one_call(folder):
+    for wrong in ('memory', 'memory:', 'memory:x', 'seeds:1', 'seed:-1', 'thread:99999999999', ':1'):
+        done = vidmm(folder, 'serve', '--fault', wrong)
+        assert done.returncode == 2, done
+        if 'release build' in done.stderr:
+            return 'a release build has no faults'
+        assert f'--fault "{wrong}" is not valid: expected memory:N' in done.stderr, done
+    codes, said = serve_with_fault(folder, 'memory:0')
+    assert codes == [0, 0] and 'faults: 0 calls failed; calls for memory ' in said, (codes, said)
+    counted = said.split('calls for ')[-1].splitlines()[0].split(', ')
+    calls = {name: int(count) for name, count in (part.split() for part in counted)}
+    assert tuple(calls) == FAULTS and all(calls.values()), calls
+    for kind in FAULTS:
+        for at in sorted({1, calls[kind] // 3 + 1, calls[kind] // 2 + 1}):
+            codes, said = serve_with_fault(folder, f'{kind}:{at}')
+            # The player that lost a call says so; the other one does not notice.
+            assert all(code in (0, 4) for code in codes) and 0 in codes, (kind, at, codes, said)
+            assert 'is cut off' not in said, (kind, at, said)
+    codes, said = serve_with_fault(folder, 'seed:1')
+    assert all(code in (0, 4) for code in codes), (codes, said)
+    return None
+
+
 @test
 def both_signals_end_it_with_silent_peers_connected(folder):
     for number in signal.SIGTERM, signal.SIGINT:

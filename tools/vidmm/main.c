@@ -15,6 +15,7 @@
 #include "conform.h"
 #include "coverage.h"
 #include "explain.h"
+#include "fault.h"
 #include "export.h"
 #include "memory_refused.h"
 #include "merge.h"
@@ -320,6 +321,9 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return help(stderr, REPLAY_USAGE);
+#ifndef VMM_RELEASE
+	fault_offer();
+#endif
 	memory_refused_watch();
 	/* A write beyond the limit of a file's size fails, and does not end the program. */
 	(void)signal(SIGXFSZ, SIG_IGN);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "memory_refused.h"
 #include "options.h"
 
@@ -39,17 +40,17 @@ static void *note(void *memory, bool wanted)
 
 void *__wrap_malloc(size_t bytes)
 {
-	return note(__real_malloc(bytes), bytes);
+	return note(fault_fails(FAULT_MEMORY) ? NULL : __real_malloc(bytes), bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-	return note(__real_calloc(count, bytes), count && bytes);
+	return note(fault_fails(FAULT_MEMORY) ? NULL : __real_calloc(count, bytes), count && bytes);
 }
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
-	return note(__real_realloc(memory, bytes), bytes);
+	return note(fault_fails(FAULT_MEMORY) ? NULL : __real_realloc(memory, bytes), bytes);
 }
 
 char *__wrap_strdup(const char *text)

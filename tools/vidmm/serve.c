@@ -164,6 +164,22 @@ static void report_ready(struct service *s)
 		s->hooks->ready(s->hooks->context);
 }
 
+/* Says which calls could have failed, for the next N. */
+static void report_fault(struct service *s)
+{
+	char line[256];
+	int length;
+
+	if (!s->options.fault.wanted)
+		return;
+	length = snprintf(line, sizeof(line), "faults: %u calls failed; calls for", fault_end());
+	for (int i = 0; i < FAULT_KINDS; i++)
+		length +=
+			snprintf(line + length, sizeof(line) - (size_t)length, "%s %s %u",
+				 i ? "," : "", fault_kind_name[i], fault_calls((enum fault_kind)i));
+	serve_log_write(s->log, line);
+}
+
 static void stop(struct service *s)
 {
 	(void)sd_notify(0, "STOPPING=1");
@@ -215,9 +231,11 @@ static enum replay_status serve(struct service *s)
 	if (status == REPLAY_CLEAN)
 		status = start_server(s);
 	if (status == REPLAY_CLEAN) {
+		fault_begin(&s->options.fault);
 		report_ready(s);
 		while (sigwait(&ends, &number) != 0)
 			;
+		report_fault(s);
 		serve_log_write(s->log, "stops on a signal");
 	}
 	stop(s);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <vidmm/serve.h>
 
+#include "fault.h"
 #include "replay.h"
 
 #define SERVE_ADAPTERS_MAX 16u
@@ -38,6 +39,7 @@ struct serve_options {
 	char *socket, *log; /* NULL: the default path; the standard error stream */
 	char *record;       /* file for a recording of all events; NULL: none */
 	bool quiet;
+	struct fault fault; /* from the first client on */
 };
 
 /* Parses argv[1..] of `vidmm serve`; returns as options_parse does (options.h). */

@@ -12,7 +12,7 @@
 /* Values of the options as popt stores them. NULL: the option was not given. */
 struct raw {
 	const char **drivers, **sets;
-	char *config, *socket, *log, *record, *policy;
+	char *config, *socket, *log, *record, *policy, *fault;
 	int quiet;
 };
 
@@ -98,6 +98,18 @@ static bool take_settings(const struct raw *raw, struct serve_options *options, 
 	return true;
 }
 
+static bool take_fault(const char *text, struct fault *fault)
+{
+	if (!fault_is_offered())
+		return usage(
+			"--fault: this is a release build, in which no call fails on purpose%s",
+			"");
+	return fault_parse(text, fault) ||
+	       usage("--fault \"%s\" is not valid: expected memory:N, mapping:N, descriptor:N, "
+		     "thread:N, socket:N or seed:N",
+		     text);
+}
+
 static void replace(char **text, char **given)
 {
 	if (!*given)
@@ -128,6 +140,8 @@ static bool interpret(poptContext context, struct raw *raw, struct serve_options
 			return false;
 	if (raw->record && !raw->record[0])
 		return usage("--record has no value: expected a file%s", "");
+	if (raw->fault && !take_fault(raw->fault, &options->fault))
+		return false;
 	if (!options->adapter_count)
 		options->adapter_count = 1;
 	if (!take_settings(raw, options, configured, exit_code))
@@ -155,6 +169,7 @@ static void free_raw(struct raw *raw)
 	free(raw->log);
 	free(raw->record);
 	free(raw->policy);
+	free(raw->fault);
 }
 
 bool serve_options_parse(int argc, const char **argv, struct serve_options *options, int *exit_code)
@@ -182,6 +197,10 @@ bool serve_options_parse(int argc, const char **argv, struct serve_options *opti
 		 "FILE"},
 		{"record", 0, POPT_ARG_STRING, &raw.record, 0,
 		 "file for a recording of all events, for `vidmm explain`", "FILE"},
+		{"fault", 0, POPT_ARG_STRING, &raw.fault, 0,
+		 "the N-th call for memory, mapping, descriptor, thread or socket that fails, or "
+		 "seed:N (debug builds)",
+		 "KIND:N"},
 		{"quiet", 'q', POPT_ARG_NONE, &raw.quiet, 0,
 		 "no lines for connections and disconnections", NULL},
 		{"help", 'h', POPT_ARG_NONE, &help, 0, "this help text", NULL},
