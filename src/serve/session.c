@@ -11,6 +11,7 @@
 #include "serve/serve_private.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -98,17 +99,32 @@ bool vmm_connection_refuse(int fd, vmm_status status, const char *why)
 
 /*
  * Programs that connect and send nothing must not keep others out: beyond pending_most the oldest
- * pending channel is shut down.
+ * one of them is shut down. A channel whose message has come, or that is shut down already, is
+ * about to be handled and is left alone.
  */
+static void shut_down_oldest_locked(struct vidmm_server *server) VMM_REQUIRES(vmm_server_lock_class)
+{
+	struct vmm_list *pos;
+
+	vmm_assert_held(&server->lock);
+	vmm_list_for_each (pos, &server->pending) {
+		int fd = vmm_container_of(pos, struct vmm_channel, link)->fd;
+		struct pollfd readable = {.fd = fd, .events = POLLIN};
+
+		if (poll(&readable, 1, 0) == 0) {
+			shutdown(fd, SHUT_RDWR);
+			return;
+		}
+	}
+}
+
 static bool add_pending(struct vidmm_server *server, struct vmm_channel *channel)
 {
 	vmm_server_lock(server);
 	bool taken = !atomic_load(&server->stopping);
 	if (taken) {
 		if (server->pending_count++ >= server->pending_most)
-			shutdown(vmm_container_of(server->pending.next, struct vmm_channel, link)
-					 ->fd,
-				 SHUT_RDWR);
+			shut_down_oldest_locked(server);
 		vmm_list_push_back(&server->pending, &channel->link);
 	}
 	vmm_server_unlock(server);
