@@ -14,7 +14,7 @@ steady() {
 
 build_compiler() {
 	case "$1" in
-	gcc | release | demo) echo gcc ;;
+	gcc | release | demo | coverage) echo gcc ;;
 	clang | asan | tsan | fuzz) echo clang ;;
 	*) die "unknown build: $1" ;;
 	esac
@@ -38,6 +38,12 @@ build_options() {
 	tsan) echo -Db_sanitize=thread -Db_lundef=false -Dshared_tests=true ;;
 	# What compiles fastest: its program is used once or twice.
 	demo) echo --buildtype=plain -Doptimization=0 -Dtests=false ;;
+	# Without optimization a line and a branch of the source are one in the program. Threads
+	# and processes count in the same counters.
+	coverage)
+		echo -Db_coverage=true -Doptimization=0 -Dc_args=-fprofile-update=atomic \
+			-Dshared_tests=true
+		;;
 	# Without tests, since link-time optimization would optimize the library in each of them.
 	release) echo --buildtype=release -Db_lto=true -Dtests=false ;;
 	esac
@@ -136,7 +142,8 @@ configure() {
 # run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.
 # Tests that measure time, take long or read sources run in the gcc build only. Sanitizer builds also
 # skip the tests that only compile headers. ThreadSanitizer also skips the tests of what the program
-# reads and prints, whose runs have one thread or are in other tests, too. Two processes more than
+# reads and prints, whose runs have one thread or are in other tests, too. Coverage needs no test that
+# does not run the library of its build. Two processes more than
 # CPUs, because some tests wait in real time.
 run_suite() {
 	local name=$1 skip=() wrap=()
@@ -144,6 +151,10 @@ run_suite() {
 	case "$name" in
 	gcc) ;;
 	clang) skip=(--no-suite tidy --no-suite timing --no-suite slow) ;;
+	coverage)
+		skip=(--no-suite tidy --no-suite timing --no-suite headers --no-suite abi
+			--no-suite install)
+		;;
 	*)
 		skip=(--no-suite tidy --no-suite timing --no-suite slow --no-suite headers
 			--no-suite abi)
