@@ -206,7 +206,4 @@ static void create(struct refusal *r)
 			refusal_wrong(r, "a handle came out", i);
 }
 
-int main(int count, char **arguments)
-{
-	return refusal_main(count, arguments, "fuzz_answers", create);
-}
+const struct refusal_program refusal_program = {"fuzz_answers", create};

@@ -321,7 +321,4 @@ static void step(struct refusal *r)
 	refusal_expect(r, calls[which].call(r));
 }
 
-int main(int count, char **arguments)
-{
-	return refusal_main(count, arguments, "fuzz_calls", step);
-}
+const struct refusal_program refusal_program = {"fuzz_calls", step};

@@ -762,7 +762,4 @@ static void step(struct refusal *r)
 	refusal_wrong(r, "not a documented refusal", (uint32_t)status);
 }
 
-int main(int count, char **arguments)
-{
-	return refusal_main(count, arguments, "fuzz_kmt", step);
-}
+const struct refusal_program refusal_program = {"fuzz_kmt", step};

@@ -13,10 +13,21 @@
 
 static uint64_t first_seed = 1;
 static time_t end; /* 0: the fixed seeds */
-static refusal_step *step_of_program;
+
+/* A byte for what has up to 256 values, so that a byte of the input decides one thing. */
+static uint32_t draw_from_input(struct refusal *r, uint32_t below)
+{
+	uint32_t value = 0, bytes = below <= 256 ? 1 : 4;
+
+	for (; bytes && r->input_bytes; bytes--, r->input_bytes--)
+		value = value << 8 | *r->input++;
+	return value % below;
+}
 
 uint32_t refusal_draw(struct refusal *r, uint32_t below)
 {
+	if (r->guided)
+		return draw_from_input(r, below);
 	uint64_t x = r->random += 0x9E3779B97F4A7C15u;
 
 	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
@@ -241,7 +252,7 @@ static void run_seed(uint64_t seed)
 	r->seed = r->random = seed;
 	set_up(r, &kind);
 	for (r->step = 0; r->step < STEPS; r->step++) {
-		step_of_program(r);
+		refusal_program.step(r);
 		client_forget(&r->w.client);
 		compare_numbers(r);
 		if (r->step % 50 == 0)
@@ -264,14 +275,47 @@ static void nothing_changes(void **state)
 	       (seed - first_seed) * STEPS, first_seed, seed - 1);
 }
 
-int refusal_main(int count, char **arguments, const char *name, refusal_step *step)
+int refusal_main(int count, char **arguments)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_changes)};
 
-	step_of_program = step;
 	if (count > 1)
 		end = time(NULL) + strtol(arguments[1], NULL, 0);
 	if (count > 2)
 		first_seed = strtoull(arguments[2], NULL, 0);
-	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+	return cmocka_run_group_tests_name(refusal_program.name, tests, NULL, NULL);
+}
+
+static struct refusal *guided;
+
+static void end_guided(void)
+{
+	tear_down(guided);
+	free(guided);
+}
+
+static void begin_guided(void)
+{
+	void *kind = &world_sim;
+
+	guided = calloc(1, sizeof(*guided));
+	assert_non_null(guided);
+	set_up(guided, &kind);
+	guided->guided = true;
+	(void)atexit(end_guided);
+}
+
+void refusal_input(const uint8_t *data, size_t size)
+{
+	if (!guided)
+		begin_guided();
+	guided->input = data;
+	guided->input_bytes = size;
+	for (guided->step = 0; guided->input_bytes; guided->step++) {
+		refusal_program.step(guided);
+		client_forget(&guided->w.client);
+	}
+	compare_numbers(guided);
+	compare_bytes(guided);
+	scripted_forget(guided->w.m);
 }

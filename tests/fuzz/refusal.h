@@ -23,6 +23,10 @@ struct refusal_snapshot {
 struct refusal {
 	struct world w;
 	uint64_t seed, random;
+	/* Guided by coverage: what is drawn comes from here, then 0. */
+	bool guided;
+	const uint8_t *input;
+	size_t input_bytes;
 	uint32_t step;
 	const char *what; /* the call of this step, for a failure's message */
 	uint32_t detail;
@@ -41,9 +45,16 @@ struct refusal {
 	struct refusal_snapshot before;
 };
 
-/* Runs `step` that many times on each of the seeds, or until the time is over; called by main. */
-typedef void refusal_step(struct refusal *r);
-int refusal_main(int count, char **arguments, const char *name, refusal_step *step);
+/* Each program defines it: its name, and one call with its checks. */
+extern const struct refusal_program {
+	const char *name;
+	void (*step)(struct refusal *r);
+} refusal_program;
+
+/* Runs the step many times on each of the seeds, or until the time is over; called by main. */
+int refusal_main(int count, char **arguments);
+/* Runs steps that draw from the input until all of the input is drawn. The world stays. */
+void refusal_input(const uint8_t *data, size_t size);
 
 uint32_t refusal_draw(struct refusal *r, uint32_t below);
 uint64_t refusal_wide(struct refusal *r); /* Returns a random number: small, round, huge, or any. */
