@@ -162,21 +162,35 @@ void sim_removal(struct sim *sim, const struct sim_step *step)
 
 /* ---- memory ---- */
 
-/* Another step, in which the n-th allocation of the library fails. */
+/*
+ * Refuses one request, most often for memory. A mapping that cannot be removed stays until the
+ * process ends, so a long run leaves those out.
+ */
+static void begin_refusal(const struct sim_step *step)
+{
+	static const uint32_t kinds[] = {VIDMM_FAIL_ALLOCATION, VIDMM_FAIL_ALLOCATION,
+					 VIDMM_FAIL_ALLOCATION, VIDMM_FAIL_MAPPING,
+					 VIDMM_FAIL_DESCRIPTOR, VIDMM_FAIL_THREAD};
+	uint32_t kind = kinds[(step->d >> 8) % (sizeof(kinds) / sizeof(kinds[0]))];
+
+	(void)vidmm_fail_nth(kind, 1 + (step->c >> 8) % 16);
+}
+
+/* Another step, during which the system refuses the library one request. */
 void sim_no_memory(struct sim *sim, const struct sim_step *step)
 {
-	static const uint32_t ops[] = {SIM_CREATE, SIM_DESTROY,  SIM_WRITE,      SIM_FILL,
-				       SIM_COPY,   SIM_OFFER,    SIM_RECLAIM,    SIM_LIST,
-				       SIM_UNLIST, SIM_DISCARD,  SIM_PRIORITY,   SIM_QUERY,
-				       SIM_FENCE,  SIM_GPU_WAIT, SIM_GPU_SIGNAL, SIM_SIGNAL};
+	static const uint32_t ops[] = {
+		SIM_CREATE,  SIM_DESTROY,  SIM_WRITE,      SIM_FILL,    SIM_COPY,     SIM_OFFER,
+		SIM_RECLAIM, SIM_LIST,     SIM_UNLIST,     SIM_DISCARD, SIM_PRIORITY, SIM_QUERY,
+		SIM_FENCE,   SIM_GPU_WAIT, SIM_GPU_SIGNAL, SIM_SIGNAL,  SIM_READ,     SIM_HOLD};
 	struct sim_step other = *step;
 
 	other.op = ops[step->c % (sizeof(ops) / sizeof(ops[0]))];
 
 	sim_pick(sim, &other);
 	sim->no_memory = true;
-	vidmm_fail_allocation(1 + (step->c >> 8) % 8);
+	begin_refusal(step);
 	sim_acts[other.op](sim, &other);
-	vidmm_fail_allocation(0);
+	vidmm_fail_by_seed(0, 0, 0);
 	sim->no_memory = false;
 }

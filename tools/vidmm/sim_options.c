@@ -119,10 +119,8 @@ static bool take_fault(void *context, char *element)
 
 static bool take_faults(const char *text, struct sim_options *options)
 {
-	if (!text || strcmp(text, "all") == 0) {
-		options->weights[SIM_NO_MEMORY] = 0;
+	if (!text || strcmp(text, "all") == 0)
 		return true;
-	}
 	options->setup_faults = 0;
 	memset(options->weights + SIM_FIRST_FAULT, 0,
 	       (SIM_OPS - SIM_FIRST_FAULT) * sizeof(options->weights[0]));
@@ -210,7 +208,7 @@ bool sim_options_parse(int argc, const char **argv, struct sim_options *options,
 		{"model", 0, POPT_ARG_STRING, &raw.model, 0,
 		 "wddm1, wddm2, or both (default): wddm2 with odd seeds", "MODEL"},
 		{"faults", 0, POPT_ARG_STRING, &raw.faults, 0,
-		 "all (default: all but no-memory), none, or a list (docs/sim.md)", "LIST"},
+		 "all (default), none, or a list (docs/sim.md)", "LIST"},
 		{"weights", 0, POPT_ARG_STRING, &raw.weights, 0,
 		 "how often operations are drawn: OPERATION=N,... (docs/sim.md)", "LIST"},
 		{"contents", 0, POPT_ARG_STRING, &raw.contents, 0,

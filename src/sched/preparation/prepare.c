@@ -360,6 +360,7 @@ VMM_COLD static void cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma
  */
 static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	const struct vmm_dma *starved = NULL;
 	struct vmm_dma *dma;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
@@ -381,6 +382,11 @@ static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_l
 
 		if (status == VMM_NO_MEMORY && may_get_memory(sched))
 			status = VMM_PENDING;
+		/* One refused request does not cost the device: a second attempt decides. */
+		if (status == VMM_NO_MEMORY && starved != dma) {
+			starved = dma;
+			continue;
+		}
 		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED ||
 		    atomic_load(&sched->adapter->removed))
 			return status;
