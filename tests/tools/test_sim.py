@@ -156,6 +156,12 @@ def pnp_08_a_report_from_before_the_removal_is_no_violation():
 
 
 @test
+def q_465_the_buffers_of_many_processes_leave_space_in_the_aperture():
+    """With 512 KiB for eight processes MakeResident found no space for 32 KiB between DMA buffers."""
+    sim('--seed', '100047', '--steps', '36148', '--processes', '8', '-q')
+
+
+@test
 def q_466_a_bad_script_is_refused(folder):
     good = HEADER + SETTINGS + 'step create 0 0 0 0 0\n'
     for line, text in (

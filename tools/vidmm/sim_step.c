@@ -96,7 +96,8 @@ void sim_draw_setup(struct sim_setup *setup, uint32_t faults)
 	if (setup->faults & 1u << SIM_FAULT_MEMORY)
 		setup->vram_bytes = 262144;
 	if (setup->faults & 1u << SIM_FAULT_APERTURE)
-		setup->aperture_bytes = 524288;
+		/* The DMA buffers of three processes leave enough of it for allocations. */
+		setup->aperture_bytes = 524288ull * ((setup->processes + 2) / 3);
 	if (setup->faults & 1u << SIM_FAULT_BUFFERS) {
 		setup->dma_bytes = 4096;
 		setup->paging_bytes = 4096;
