@@ -127,6 +127,12 @@ def q_468_a_wrong_fence_is_found(folder):
 
 
 @test
+def q_468_a_driver_may_keep_something_between_runs(folder):
+    """Runs share a process, in which this driver is wrong once. The script fails in a process of its run alone."""
+    minimise(folder, 'skip_third', 'PAG-16')
+
+
+@test
 def q_467_any_step_may_be_left_out(folder):
     """Each operation alone, with no object, and with all numbers at their ends."""
     names = list(table(sim('--steps', '1').stdout))

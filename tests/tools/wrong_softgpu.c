@@ -2,6 +2,8 @@
 /*
  * softgpu as a driver file with one mistake, which `vidmm sim` must find:
  *   SKIP_TRANSFER  content of 12 KiB stays where it is when it should move
+ *   SKIP_THIRD     the third part of any content that should move stays where it is; not the third of
+ *                  each adapter, but of the process
  *   WRONG_PAGE     content of 20 KiB that goes into a segment arrives one page too far
  *   WRONG_FENCE    each packet whose fence id ends with 7 or F is submitted with the id before it
  * dropping_miniport.c is a library for the same, which drops by number.
@@ -42,6 +44,11 @@ static NTSTATUS APIENTRY build_wrongly(IN_CONST_HANDLE adapter,
 
 #if defined(SKIP_TRANSFER)
 	if (transfer && arguments->Transfer.TransferSize == 3 * PAGE_BYTES)
+		return STATUS_SUCCESS;
+#elif defined(SKIP_THIRD)
+	static unsigned transfers;
+
+	if (transfer && ++transfers == 3)
 		return STATUS_SUCCESS;
 #elif defined(WRONG_PAGE)
 	if (transfer && arguments->Transfer.TransferSize == 5 * PAGE_BYTES &&
