@@ -2,8 +2,8 @@
 /*
  * softgpu as a driver file with one mistake, which `vidmm sim` must find:
  *   SKIP_TRANSFER  content of 12 KiB stays where it is when it should move
- *   SKIP_THIRD     the third part of any content that should move stays where it is; not the third of
- *                  each adapter, but of the process
+ *   SKIP_THIRD     the third part of any content that should move stays where it is; the third of
+ *                  the process, not of each adapter
  *   WRONG_PAGE     content of 20 KiB that goes into a segment arrives one page too far
  *   WRONG_FENCE    each packet whose fence id ends with 7 or F is submitted with the id before it
  * dropping_miniport.c is a library for the same, which drops by number.

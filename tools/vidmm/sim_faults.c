@@ -7,8 +7,8 @@
 #define SECOND_NS 1000000000ull
 
 /*
- * What was destroyed is gone when no work may use it. In 2.x work that waits may use all that was on
- * the residency list when it was submitted.
+ * What was destroyed is gone when no work may use it. In 2.x work that waits may use all that was
+ * on the residency list when it was submitted.
  */
 static void check_allocations(struct sim *sim)
 {
