@@ -174,6 +174,78 @@ static void nt_14_fast_mutexes_have_one_owner_at_apc_level(void **state)
 	assert_false(KeAreApcsDisabled());
 }
 
+static VOID try_guarded_mutex(PVOID context)
+{
+	struct shared *s = context;
+
+	s->granted = KeTryToAcquireGuardedMutex(&s->fast);
+	if (s->granted)
+		KeReleaseGuardedMutex(&s->fast);
+}
+
+static void nt_14_guarded_mutexes_have_one_owner_in_a_guarded_region(void **state)
+{
+	struct world *world = *state;
+	struct shared s = {.count = 0};
+
+	KeInitializeGuardedMutex(&s.fast);
+	assert_true(KeTryToAcquireGuardedMutex(&s.fast));
+	assert_true(KeAreAllApcsDisabled());
+	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+	in_thread(try_guarded_mutex, &s);
+	assert_false(s.granted);
+	KeReleaseGuardedMutex(&s.fast);
+	assert_false(KeAreAllApcsDisabled());
+	in_thread(try_guarded_mutex, &s);
+	assert_true(s.granted);
+	/* A release without the lock does not leave a region. */
+	KeEnterGuardedRegion();
+	KeReleaseGuardedMutex(&s.fast);
+	expect_violation(world, "NT-14", "KeReleaseGuardedMutex", "the owner is 0");
+	assert_true(KeAreAllApcsDisabled());
+	KeAcquireGuardedMutexUnsafe(&s.fast);
+	in_thread(try_guarded_mutex, &s);
+	assert_false(s.granted);
+	KeReleaseGuardedMutexUnsafe(&s.fast);
+	KeLeaveGuardedRegion();
+	KeAcquireGuardedMutexUnsafe(&s.fast);
+	expect_violation(world, "NT-14", "KeAcquireGuardedMutexUnsafe", "critical region");
+	KeReleaseGuardedMutexUnsafe(&s.fast);
+	in_thread(try_guarded_mutex, &s);
+	assert_true(s.granted);
+}
+
+static void nt_04_exclusive_spin_locks_raise_to_dispatch_level(void **state)
+{
+	EX_SPIN_LOCK lock = 0;
+	KIRQL before = ExAcquireSpinLockExclusive(&lock);
+
+	(void)state;
+	assert_int_equal(before, PASSIVE_LEVEL);
+	assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
+	ExReleaseSpinLockExclusive(&lock, before);
+	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+	before = ExAcquireSpinLockShared(&lock);
+	ExReleaseSpinLockShared(&lock, before);
+	assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+}
+
+static void each_thread_is_a_processor_of_one_group(void **state)
+{
+	PROCESSOR_NUMBER number = {.Group = 7};
+	ULONG self = KeGetCurrentProcessorNumberEx(&number);
+
+	(void)state;
+	assert_int_equal(number.Group, 0);
+	assert_int_equal(number.Number, self);
+	assert_int_equal(KeGetCurrentProcessorNumberEx(NULL), self);
+	assert_int_equal(KeQueryActiveGroupCount(), 1);
+	assert_int_equal(KeQueryActiveProcessorCountEx(1), 0);
+	assert_int_equal(KeQueryMaximumProcessorCountEx(0), KeQueryActiveProcessorCountEx(0));
+	assert_true(self < KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS));
+	assert_true(KeQueryActiveProcessors() >> self & 1);
+}
+
 static void nt_04_shared_spin_locks_are_used_at_dispatch_level(void **state)
 {
 	struct world *world = *state;
@@ -425,6 +497,9 @@ int main(void)
 		ON_SIM(nt_14_semaphores_count_to_their_limit),
 		BOTH(fast_mutexes_exclude_each_other),
 		BOTH(nt_14_fast_mutexes_have_one_owner_at_apc_level),
+		BOTH(nt_14_guarded_mutexes_have_one_owner_in_a_guarded_region),
+		BOTH(nt_04_exclusive_spin_locks_raise_to_dispatch_level),
+		BOTH(each_thread_is_a_processor_of_one_group),
 		ON_SIM(waiting_threads_name_their_service),
 		ON_SIM(nt_04_shared_spin_locks_are_used_at_dispatch_level),
 		ON_SIM(nt_14_regions_are_left_as_often_as_entered),
