@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATH_BYTES 4096u
+#define PATH_BYTES      4096u
+/* A path, with what is put before and behind it. */
+#define LONG_PATH_BYTES (PATH_BYTES + 64u)
 
 /* Reads the number after KEY at the beginning of a line; KEY "" is the number of the file. */
 static bool read_number(const char *root, const char *path, const char *key, uint64_t *value)
 {
-	char name[2 * PATH_BYTES], line[256];
+	char name[PATH_BYTES + LONG_PATH_BYTES], line[256];
 	bool found = false;
 	FILE *file;
 
@@ -28,7 +30,7 @@ static bool read_number(const char *root, const char *path, const char *key, uin
 /* Reads a file of a control group, or a line of it. 0 if the file has no such number. */
 static uint64_t group_number(const char *root, const char *group, const char *file, const char *key)
 {
-	char path[PATH_BYTES];
+	char path[LONG_PATH_BYTES];
 	uint64_t value = 0;
 
 	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/%s", group, file);
