@@ -77,26 +77,27 @@ static uint64_t time_run(struct bench_case *bench, uint64_t steps)
 	return bench_now_ns() - start;
 }
 
-/* The first run of a number of steps may meet cold caches and pages: the faster of two counts. */
-static uint64_t time_warm_run(struct bench_case *bench, uint64_t steps)
-{
-	uint64_t first = time_run(bench, steps), second = time_run(bench, steps);
-
-	return first < second ? first : second;
-}
-
 /*
  * Doubles the steps until a run is long enough to be measured, then scales them to the length of a
- * round.
+ * round. The first run may meet cold caches and pages, so a second one decides whether a run is long
+ * enough, unless a single step takes many rounds.
  */
 static void calibrate(struct bench_case *bench, uint64_t round_ns)
 {
+	const uint64_t enough = round_ns / 8;
 	uint64_t steps = 1;
-	uint64_t ns = time_warm_run(bench, steps);
+	uint64_t ns = time_run(bench, steps);
 
-	while (ns < round_ns / 8 && steps < UINT64_C(1) << 40) {
+	for (;;) {
+		if (ns >= enough && ns < 64 * round_ns) {
+			uint64_t again = time_run(bench, steps);
+
+			ns = again < ns ? again : ns;
+		}
+		if (ns >= enough || steps >= UINT64_C(1) << 40)
+			break;
 		steps *= 2;
-		ns = time_warm_run(bench, steps);
+		ns = time_run(bench, steps);
 	}
 	double scaled = (double)steps * (double)round_ns / (double)(ns ? ns : 1);
 	bench->steps = scaled < 1 ? 1 : (uint64_t)scaled;
