@@ -64,7 +64,7 @@ def a_host_of_wddm_2_is_refused_with_the_option_that_helps():
 
 # Fields without a value: the driver is the host's, findings are in the host's log, sizes are not given in percent, the host models the time and has the events.
 UNTOLD = {'driver', 'commands', 'policy', 'finding_count', 'findings', 'vram_percent', 'vram_percent_of', 'link_bytes_per_us', 'link_latency_ns', 'paging_engine',
-          'latency', 'frames', 'waits', 'link_passes', 'cpu_costs_ns', 'thrash'}
+          'latency', 'frames', 'waits', 'link_passes', 'cpu_costs_ns', 'thrash', 'refusal'}
 # Fields that do not depend on timing.
 EXACT = 'splits bytes_paged_out bytes_discarded bytes_moved evictions ranges_reclaimed range_fallbacks evicted'.split()
 
