@@ -78,9 +78,9 @@ static uint64_t time_run(struct bench_case *bench, uint64_t steps)
 }
 
 /*
- * Doubles the steps until a run is long enough to be measured, then scales them to the length of a
- * round. The first run may meet cold caches and pages, so a second one decides whether a run is long
- * enough, unless a single step takes many rounds.
+ * Doubles the steps until a run is long enough to be measured, then scales them to the length of
+ * a round. The first run may meet cold caches and pages, so a second one decides whether a run is
+ * long enough, unless a single step takes many rounds.
  */
 static void calibrate(struct bench_case *bench, uint64_t round_ns)
 {

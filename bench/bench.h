@@ -61,8 +61,8 @@ void bench_register(struct bench_case *bench);
 uint64_t bench_now_ns(void);
 
 /*
- * What the running case just did must have worked: if not, the program ends with exit code 1 and the
- * name of the case on stderr. The time of a call that failed is not that of the operation.
+ * What the running case just did must have worked: if not, the program ends with exit code 1 and
+ * the name of the case on stderr. The time of a call that failed is not that of the operation.
  */
 void bench_require(bool good);
 

@@ -644,12 +644,12 @@ enum vidmm_failure {
 	VIDMM_FAIL_THREAD
 };
 /*
- * For tests: the n-th request of the kind that the library makes from now on, on the calling thread,
- * is refused once; 1: the next one. 0: none is refused any more. On the simulator all threads of a
- * host are one thread. The call to which a request belongs fails as for want of memory
- * (STATUS_NO_MEMORY or the status that its page names) and changes nothing, or succeeds without what
- * was refused. A mapping that cannot be removed stays until the process ends, with a message on the
- * standard error stream (Q-481).
+ * For tests: the n-th request of the kind that the library makes from now on, on the calling
+ * thread, is refused once; 1: the next one. 0: none is refused any more. On the simulator all
+ * threads of a host are one thread. The call to which a request belongs fails as for want of
+ * memory (STATUS_NO_MEMORY or the status that its page names) and changes nothing, or succeeds
+ * without what was refused. A mapping that cannot be removed stays until the process ends, with a
+ * message on the standard error stream (Q-481).
  *
  * Returns what was left of the countdown of the last call: 0 if its request was refused. n is not
  * checked; an unknown kind is ignored, and gives 0. (Q-480)
@@ -658,8 +658,8 @@ VIDMM_API uint32_t vidmm_fail_nth(uint32_t failure, uint32_t n);
 /*
  * For tests: each request of the kinds (bit n: kind n) that the library makes from now on, on the
  * calling thread, is refused once in `one_in` times on average, as the seed decides. 0: none is
- * refused any more. Ends what vidmm_fail_nth and vidmm_fail_allocation have begun, and the other way
- * around. (Q-480)
+ * refused any more. Ends what vidmm_fail_nth and vidmm_fail_allocation have begun, and the other
+ * way around. (Q-480)
  */
 VIDMM_API void vidmm_fail_by_seed(uint32_t failures, uint64_t seed, uint32_t one_in);
 /*

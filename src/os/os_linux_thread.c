@@ -153,7 +153,7 @@ struct vmm_os_thread *vmm_os_linux_adopt(struct vmm_os *os)
 		while (!(thread = take_record_locked())) {
 			const struct timespec delay = {.tv_nsec = EMERGENCY_WAIT_NS};
 
-			/* Until memory is there, or a thread ends that has a record of the reserve. */
+			/* Until memory is there, or a thread gives its record back. */
 			adoption_unlock();
 			(void)nanosleep(&delay, NULL);
 			adoption_lock();

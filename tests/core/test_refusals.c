@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A walk over failure points: a scenario of a client's calls runs again and again, and each time
- * the next request of one kind (memory, a mapping, a descriptor, a thread) is refused once, until a
- * run makes no more of them. A refused request costs one call at most: the call fails as for want of
- * memory, changes nothing, and succeeds when it is repeated. No content is wrong, no finding is
- * made, nothing is left at the end, and the other process notices nothing. (Q-480)
+ * the next request of one kind (memory, a mapping, a descriptor, a thread) is refused once, until
+ * a run makes no more of them. A refused request costs one call at most: the call fails as for
+ * want of memory, changes nothing, and succeeds when it is repeated. No content is wrong, no
+ * finding is made, nothing is left at the end, and the other process notices nothing. (Q-480)
  */
 #include <support/client.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * judged_recording FILE [broken|kept]: writes a recording with findings of three rules, one of which has a text
- * with characters that XML and JSON must escape, a bug check, a finding that names no rule, and
- * calls with statuses. broken, kept: events without findings, in which a process breaks each rule
- * that `vidmm check` finds in the stream of events, or keeps them all.
+ * judged_recording FILE [broken|kept]: writes a recording with findings of three rules, one of
+ * which has a text with characters that XML and JSON must escape, a bug check, a finding that
+ * names no rule, and calls with statuses. broken, kept: events without findings, in which a
+ * process breaks each rule that `vidmm check` finds in the stream of events, or keeps them all.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -74,7 +74,7 @@ def q_480_refused_requests_cost_only_their_call():
     assert table(sim('--seed', '7', '--steps', '3000', '--faults', 'no-memory').stdout)['no-memory'][0] > 10
     for model in ('wddm1', 'wddm2'):
         rows = table(sim('--seed', '49', '--steps', '1500', '--weights', 'no-memory=2500', '--model', model).stdout)
-        assert rows['no-memory'][0] > 100 and rows['no-memory'][1] > 5, rows
+        assert rows['no-memory'][0] > 100 and rows['no-memory'][1] > 0, rows
 
 
 @test

@@ -382,7 +382,7 @@ static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_l
 
 		if (status == VMM_NO_MEMORY && may_get_memory(sched))
 			status = VMM_PENDING;
-		/* One refused request does not cost the device: a second attempt decides. */
+		/* One refused request does not cost the device: a second one does. */
 		if (status == VMM_NO_MEMORY && starved != dma) {
 			starved = dma;
 			continue;
