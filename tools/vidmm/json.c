@@ -308,7 +308,7 @@ static json_t *refusal_of(const struct replay_refusal *refusal)
 	return json_pack("{s:s, s:o, s:s, s:s?, s:o}", "of", refusal->device ? "device" : "adapter",
 			 "program", refusal->device ? json_text(refusal->program) : json_null(),
 			 "status", number, "status_name", name, "reason",
-			 refusal->reason[0] ? json_text(refusal->reason) : json_null());
+			 json_text(refusal->reason));
 }
 
 static json_t *run_object(const struct options *options, const struct run *run)
