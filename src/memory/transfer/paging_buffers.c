@@ -48,7 +48,9 @@ static vmm_status paging_buffer_add(struct vmm_memory *memory, struct vmm_paging
 
 /* Returns true also if the buffer needs no mapping, or gets none now. */
 static bool is_mapped(const struct vmm_memory *memory, const struct vmm_paging_buffer *buffer)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
+	vmm_assert_held(&memory->adapter->paging_lock);
 	return !memory->caps->paging_buffer_segment || buffer->segment || buffer->mapping ||
 	       memory->powering_down;
 }
