@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Decides at a failure point that a test has armed. (LOCK-32, Q-480) */
 #include "base/failure.h"
+#include "base/mix.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,22 +17,12 @@ static const int error_of[VMM_FAILURES] = {
 	[VMM_FAIL_DESCRIPTOR] = EMFILE, [VMM_FAIL_THREAD] = EAGAIN,
 };
 
-/* SplitMix64. */
-static uint64_t draw(void)
-{
-	uint64_t x = vmm_failures.random += 0x9E3779B97F4A7C15u;
-
-	x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-	x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-	return x ^ x >> 31;
-}
-
 bool vmm_fails_armed(enum vmm_failure kind)
 {
 	struct vmm_failures *f = &vmm_failures;
 
 	if (f->one_in) {
-		if (draw() % f->one_in)
+		if (vmm_mix64(f->random += VMM_MIX64_STEP) % f->one_in)
 			return false;
 	} else {
 		if (--f->countdown[kind])

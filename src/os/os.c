@@ -4,6 +4,7 @@
  * lock guards the lists of threads and memory objects; nothing else is locked or called while it is
  * held.
  */
+#include "base/mix.h"
 #include "os/os_internal.h"
 
 #include <sched.h>
@@ -17,20 +18,11 @@ struct vmm_lock_class vmm_os_registry_class;
 
 _Thread_local struct vmm_os_here vmm_os_here __attribute__((tls_model("initial-exec")));
 
-#define SPLITMIX_STEP 0x9E3779B97F4A7C15u
-
-uint64_t vmm_os_mix64(uint64_t value)
-{
-	value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
-	value = (value ^ value >> 27) * 0x94D049BB133111EBu;
-	return value ^ value >> 31;
-}
-
 uint64_t vmm_os_random(struct vmm_os *os)
 {
-	return vmm_os_mix64(
-		atomic_fetch_add_explicit(&os->random, SPLITMIX_STEP, memory_order_relaxed) +
-		SPLITMIX_STEP);
+	return vmm_mix64(
+		atomic_fetch_add_explicit(&os->random, VMM_MIX64_STEP, memory_order_relaxed) +
+		VMM_MIX64_STEP);
 }
 
 static uint64_t system_seed(void)

@@ -222,7 +222,6 @@ void vmm_os_event_begin(void);
 void vmm_os_fence_begin(void); /* finds out whether membarrier(2) is available */
 void vmm_os_fence_others(void);
 
-uint64_t vmm_os_mix64(uint64_t value); /* splitmix64's output function */
 void vmm_os_thread_register(struct vmm_os *os, struct vmm_os_thread *thread, const char *name);
 void vmm_os_thread_unregister(struct vmm_os_thread *thread);
 

@@ -13,6 +13,7 @@
  * system thread.
  */
 #include "base/failure.h"
+#include "base/mix.h"
 #include "os/os_internal.h"
 
 #include <stdio.h>
@@ -29,8 +30,8 @@ static void push_runnable(struct vmm_os_sim *sim, struct vmm_os_thread *thread)
 
 static uint32_t draw(struct vmm_os_sim *sim)
 {
-	sim->random += 0x9E3779B97F4A7C15u;
-	return (uint32_t)(vmm_os_mix64(sim->random) >> 32);
+	sim->random += VMM_MIX64_STEP;
+	return (uint32_t)(vmm_mix64(sim->random) >> 32);
 }
 
 static struct vmm_os_thread *pop_runnable(struct vmm_os_sim *sim)
@@ -379,7 +380,7 @@ vmm_status vmm_os_sim_init(struct vmm_os *os, const struct vmm_os_config *config
 		vmm_list_init(&sim->waiters[i]);
 	sim->switch_per_1024 = config->switch_per_1024;
 	/* a sequence different from vmm_os_random's */
-	sim->random = vmm_os_mix64(config->seed ^ 0x53494D);
+	sim->random = vmm_mix64(config->seed ^ 0x53494D);
 	sim->deadlock = config->deadlock;
 	sim->deadlock_context = config->deadlock_context;
 	main = vmm_calloc(1, sizeof(*main));

@@ -2,13 +2,7 @@
 /* Implements queue.h. child[0] has the nodes before, child[1] those after. */
 #include "policy/queue.h"
 
-/* The finalizer of SplitMix64: orders that follow each other get unrelated weights. */
-static uint64_t weight_of(uint64_t order)
-{
-	order = (order ^ order >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	order = (order ^ order >> 27) * UINT64_C(0x94D049BB133111EB);
-	return order ^ order >> 31;
-}
+#include "base/mix.h"
 
 static struct vmm_policy_node **link_to(struct vmm_policy_queue *queue,
 					struct vmm_policy_node *node)
@@ -39,7 +33,8 @@ void vmm_policy_insert(struct vmm_policy_queue *queue, struct vmm_policy_node *n
 	struct vmm_policy_node **link = &queue->root;
 
 	node->child[0] = node->child[1] = node->parent = NULL;
-	node->weight = weight_of(node->order);
+	/* Orders that follow each other get unrelated weights. */
+	node->weight = vmm_mix64(node->order);
 	while (*link) {
 		node->parent = *link;
 		link = &node->parent->child[!vmm_policy_before(node, node->parent)];

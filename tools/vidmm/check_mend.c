@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-static const struct {
+static const struct mend {
 	const char *rule, *mend, *severity;
 } mends[] = {
 	{"Q-491",
@@ -36,20 +36,26 @@ static const struct {
 	{"RES-01", "call Evict as often as MakeResident for each allocation", "warning"},
 };
 
-const char *check_mend(const char *rule)
+static const struct mend *find(const char *rule)
 {
 	for (size_t i = 0; i < sizeof(mends) / sizeof(mends[0]); i++)
 		if (strcmp(mends[i].rule, rule) == 0)
-			return mends[i].mend;
+			return &mends[i];
 	return NULL;
+}
+
+const char *check_mend(const char *rule)
+{
+	const struct mend *mend = find(rule);
+
+	return mend ? mend->mend : NULL;
 }
 
 const char *check_severity(const char *rule)
 {
+	const struct mend *mend = find(rule);
+
 	if (strcmp(rule, CHECK_BUG_CHECK) == 0)
 		return "fatal";
-	for (size_t i = 0; i < sizeof(mends) / sizeof(mends[0]); i++)
-		if (strcmp(mends[i].rule, rule) == 0)
-			return mends[i].severity;
-	return "error";
+	return mend ? mend->severity : "error";
 }
