@@ -37,7 +37,7 @@ def sim_hashes(vidmm, seeds, steps):
 
 
 def compare(wanted):
-    """(name, hash of each program, whether they are equal) of each recording and seed."""
+    """(name, [hash of each program]) of each recording and seed."""
     programs = wanted.programs.split(',')
     options = ['--vram', wanted.vram, *wanted.option]
     for recording in wanted.recordings:

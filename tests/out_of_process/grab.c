@@ -38,7 +38,7 @@ static int stay(void)
 	remote_end(REMOTE_DONE);
 }
 
-/* Shared fences, each on a page of its own, and an NT handle of each. */
+/* Creates shared monitored fences, one page for each, and one NT handle of each fence. */
 int remote_grab_shared(const char *socket, const char *argument)
 {
 	D3DKMT_HANDLE device = open_device(socket, "grabs shared objects");

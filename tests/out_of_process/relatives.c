@@ -563,7 +563,7 @@ static void expect_content(struct relative *r, struct client_context *c, D3DKMT_
 	check(!D3DKMTDestroyAllocation(&end), "the copy can be destroyed");
 }
 
-/* Uses so much memory that the shared allocation is evicted. */
+/* Submits packets that use so much video memory that the shared allocation is evicted. */
 static void press(struct relative *r, struct client_context *c, D3DKMT_HANDLE others[OTHERS])
 {
 	for (uint32_t i = 0; i < OTHERS; i++) {

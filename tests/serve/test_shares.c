@@ -172,8 +172,8 @@ static NTSTATUS ask_with_event(struct raw *raw, int event)
 }
 
 /*
- * The host's table is full, whoever filled it: a request whose descriptors cannot be received is
- * refused, and its client goes on.
+ * The host's table of descriptors is full. A request whose descriptors the host therefore cannot
+ * receive is refused, and the client that sent the request goes on.
  */
 static void q_487_a_request_whose_descriptor_is_lost_is_refused(void **state)
 {

@@ -273,9 +273,10 @@ enum replay_status sim_script_read(const char *path, struct sim_setup *setup,
 
 /* ---- sim_minimise.c ---- */
 /*
- * Leaves out steps and simplifies what is left, as long as the run breaks the same rule. STEPS has
- * *COUNT of them and then those that are left; *setup becomes theirs. Returns false, after a
- * message, when memory or processes are lacking. (Q-468)
+ * Shortens a run that fails: leaves out steps and simplifies the numbers of the others, as long as
+ * the run breaks the same rule. On entry STEPS has the *COUNT steps of the run, on return those of
+ * the short run, with its *setup. Returns false, after a message, if the system refuses memory or
+ * a process. (Q-468)
  */
 bool sim_minimise(const struct sim_plan *plan, const struct sim_result *failure,
 		  struct sim_setup *setup, struct sim_step *steps, uint64_t *count, uint64_t *runs);
