@@ -168,6 +168,9 @@ def q_488_one_fault_costs_one_call(folder):
     counted = said.split('calls for ')[-1].splitlines()[0].split(', ')
     calls = {name: int(count) for name, count in (part.split() for part in counted)}
     assert tuple(calls) == FAULTS and all(calls.values()), calls
+    # The third descriptor is the connection of the first program's device: the host closes it.
+    codes, said = serve_with_fault(folder, 'descriptor:3')
+    assert codes == [4, 0] and 'the host has no descriptors left' in said, (codes, said)
     for kind in FAULTS:
         for at in sorted({1, calls[kind] // 3 + 1, calls[kind] // 2 + 1}):
             codes, said = serve_with_fault(folder, f'{kind}:{at}')

@@ -68,10 +68,14 @@ void world_stop(struct world *world)
 
 /* ---- refusals ---- */
 
-/* The status of a device or an adapter for which the machine lacks memory. */
-static bool lacks_memory(vidmm_status status)
+/*
+ * True if no rule refused the device or adapter: the machine lacks memory for it, or the host closed
+ * the connection.
+ */
+static bool environment_refused(const struct world *world, vidmm_status status)
 {
-	return status == STATUS_NO_MEMORY || status == STATUS_INSUFFICIENT_RESOURCES;
+	return status == STATUS_NO_MEMORY || status == STATUS_INSUFFICIENT_RESOURCES ||
+	       (status == STATUS_DEVICE_REMOVED && world->ops == &host_remote);
 }
 
 enum replay_status world_refused(struct world *world, const char *program, vidmm_status status)
@@ -87,7 +91,7 @@ enum replay_status world_refused(struct world *world, const char *program, vidmm
 	world_message(world, "%s%s was refused with status 0x%08" PRIX32 "%s%s", refusal->program,
 		      program ? ": the device" : "the adapter", (uint32_t)status,
 		      refusal->reason[0] ? ": " : "", refusal->reason);
-	return lacks_memory(status) ? REPLAY_ENVIRONMENT : REPLAY_FINDINGS;
+	return environment_refused(world, status) ? REPLAY_ENVIRONMENT : REPLAY_FINDINGS;
 }
 
 /* ---- findings ---- */
