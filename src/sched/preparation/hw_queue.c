@@ -65,22 +65,33 @@ void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status statu
 	hw->starving = status == VMM_PENDING && !context->unlock_ticket ? context->device : NULL;
 }
 
-vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
+static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_device *device = context->device;
-	struct vmm_sched *sched = device->adapter->sched;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
-	vmm_assert_held(&context->device->adapter->paging_lock);
+	vmm_assert_held(&device->adapter->paging_lock);
 	*set = (struct vmm_residency_set){
 		.device = device,
 		.submission = UINT64_MAX, /* everything that is on the list now */
 		.writes = true,
 		.awaits_unlocks = true,
 	};
-	bool waited = context->unlock_ticket != 0;
-	vmm_status status = VMM_NO_VIDEO_MEMORY;
 	for (uint32_t round = 0; round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++)
-		status = gather(sched, set, (enum vmm_residency_round)round);
+		status = gather(device->adapter->sched, set, (enum vmm_residency_round)round);
+	return status;
+}
+
+vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
+{
+	struct vmm_device *device = context->device;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	bool waited = context->unlock_ticket != 0;
+	vmm_status status = gather_in_rounds(device, set);
+	/* One refused request does not cost the device: a second one does. */
+	if (status == VMM_NO_MEMORY)
+		status = gather_in_rounds(device, set);
 	context->unlock_ticket = 0;
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(device->adapter)) {
 		await_unlock(context, waited);
@@ -126,7 +137,7 @@ VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status stat
 		   "%s, for a command of hardware context 0x%08x: the device is in error",
 		   status == VMM_NO_MEMORY
 			   ? "PAG-02: no system memory to make the residency list of the device "
-			     "resident"
+			     "resident, twice (Q-483)"
 			   : "RES-08: the residency list of the device does not fit into its "
 			     "segments together, in any order",
 		   context->handle);

@@ -296,7 +296,7 @@ VMM_COLD static void report_reason(struct vmm_sched *sched, const struct vmm_dma
 			? "PAG-20: an allocation of a submission lost its content while it waited"
 		: status == VMM_NO_MEMORY
 			? "PAG-02: no system memory to make the working set of a submission "
-			  "resident, and no running packet will free some"
+			  "resident, twice (Q-483), and no running packet will free some"
 			: sched->working_set->too_large,
 		dma->list_count, dma->patch_count, too_large);
 }

@@ -198,3 +198,77 @@ void hw_destroy_and_complete(struct hw_world *h, const struct hw_queue *queue, u
 	vidmm_thread_join(thread);
 	assert_int_equal(e.status, STATUS_SUCCESS);
 }
+
+/* ---- memory ---- */
+
+D3DKMT_HANDLE hw_paging_queue(D3DKMT_HANDLE device)
+{
+	D3DKMT_CREATEPAGINGQUEUE args = {.hDevice = device};
+
+	assert_int_equal(D3DKMTCreatePagingQueue(&args), STATUS_SUCCESS);
+	return args.hPagingQueue;
+}
+
+D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes)
+{
+	struct scripted_allocation spec = {.size_bytes = bytes,
+					   .flags = PHYSICAL,
+					   .read_set = WORLD_MEMORY,
+					   .write_set = WORLD_MEMORY};
+	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
+				      .PrivateDriverDataSize = sizeof(spec)};
+	D3DKMT_CREATEALLOCATION args = {
+		.hDevice = device, .NumAllocations = 1, .pAllocationInfo = &info};
+
+	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
+	return info.hAllocation;
+}
+
+NTSTATUS hw_make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value)
+{
+	D3DDDI_MAKERESIDENT args = {
+		.hPagingQueue = queue, .NumAllocations = 1, .AllocationList = &allocation};
+	NTSTATUS status = D3DKMTMakeResident(&args);
+
+	*value = args.PagingFenceValue;
+	return status;
+}
+
+void hw_make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation)
+{
+	uint64_t value;
+	NTSTATUS status = hw_make(hw_paging_queue(device), allocation, &value);
+
+	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
+	hw_run(h);
+}
+
+D3DKMT_HANDLE hw_listed(struct hw_world *h, D3DKMT_HANDLE device, uint64_t bytes)
+{
+	D3DKMT_HANDLE allocation = hw_allocate(device, bytes);
+
+	hw_make_resident(h, device, allocation);
+	return allocation;
+}
+
+D3DKMT_DEVICEEXECUTION_STATE hw_state_of(D3DKMT_HANDLE device)
+{
+	D3DKMT_GETDEVICESTATE args = {.hDevice = device, .StateType = D3DKMT_DEVICESTATE_EXECUTION};
+
+	assert_int_equal(D3DKMTGetDeviceState(&args), STATUS_SUCCESS);
+	return args.ExecutionState;
+}
+
+D3DKMT_HANDLE hw_theirs_in_memory(struct hw_world *h, uint64_t bytes, uint32_t flags)
+{
+	const struct scripted_allocation spec = {.size_bytes = bytes,
+						 .flags = PHYSICAL | flags,
+						 .read_set = WORLD_MEMORY,
+						 .write_set = WORLD_MEMORY};
+	D3DKMT_HANDLE allocation;
+
+	assert_int_equal(wddm2_try_allocate(&h->w.device, &spec, &allocation), S_OK);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h->w.device);
+	wddm2_make(&h->w, &h->w.device, &queue, &allocation, 1);
+	return allocation;
+}

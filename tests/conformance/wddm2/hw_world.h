@@ -59,4 +59,18 @@ NTSTATUS hw_reached(D3DKMT_HANDLE device, D3DKMT_HANDLE fence, uint64_t value);
  */
 void hw_destroy_and_complete(struct hw_world *h, const struct hw_queue *queue, uint32_t index);
 
+/* ---- memory of the process of the hardware context ---- */
+
+D3DKMT_HANDLE hw_paging_queue(D3DKMT_HANDLE device);
+D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes);
+/* Returns what MakeResident does; *value: that of the queue's fence. */
+NTSTATUS hw_make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value);
+void hw_make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation);
+/* An allocation on the residency list of the device. */
+D3DKMT_HANDLE hw_listed(struct hw_world *h, D3DKMT_HANDLE device, uint64_t bytes);
+D3DKMT_DEVICEEXECUTION_STATE hw_state_of(D3DKMT_HANDLE device);
+
+/* An allocation on the residency list of the fixture's device, which is another process's. */
+D3DKMT_HANDLE hw_theirs_in_memory(struct hw_world *h, uint64_t bytes, uint32_t flags);
+
 #endif

@@ -10,67 +10,6 @@
 
 #define OVERLAY 0x100u /* pinned */
 
-/* ---- the process of the hardware context ---- */
-
-static D3DKMT_HANDLE paging_queue(D3DKMT_HANDLE device)
-{
-	D3DKMT_CREATEPAGINGQUEUE args = {.hDevice = device};
-
-	assert_int_equal(D3DKMTCreatePagingQueue(&args), STATUS_SUCCESS);
-	return args.hPagingQueue;
-}
-
-static D3DKMT_HANDLE allocate(D3DKMT_HANDLE device, uint64_t bytes)
-{
-	struct scripted_allocation spec = {.size_bytes = bytes,
-					   .flags = PHYSICAL,
-					   .read_set = WORLD_MEMORY,
-					   .write_set = WORLD_MEMORY};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
-				      .PrivateDriverDataSize = sizeof(spec)};
-	D3DKMT_CREATEALLOCATION args = {
-		.hDevice = device, .NumAllocations = 1, .pAllocationInfo = &info};
-
-	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
-	return info.hAllocation;
-}
-
-/* Returns what MakeResident does; *value: that of the queue's fence. */
-static NTSTATUS make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value)
-{
-	D3DDDI_MAKERESIDENT args = {
-		.hPagingQueue = queue, .NumAllocations = 1, .AllocationList = &allocation};
-	NTSTATUS status = D3DKMTMakeResident(&args);
-
-	*value = args.PagingFenceValue;
-	return status;
-}
-
-static void make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation)
-{
-	uint64_t value;
-	NTSTATUS status = make(paging_queue(device), allocation, &value);
-
-	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
-	hw_run(h);
-}
-
-static D3DKMT_HANDLE listed(struct hw_world *h, D3DKMT_HANDLE device, uint64_t bytes)
-{
-	D3DKMT_HANDLE allocation = allocate(device, bytes);
-
-	make_resident(h, device, allocation);
-	return allocation;
-}
-
-static D3DKMT_DEVICEEXECUTION_STATE state_of(D3DKMT_HANDLE device)
-{
-	D3DKMT_GETDEVICESTATE args = {.hDevice = device, .StateType = D3DKMT_DEVICESTATE_EXECUTION};
-
-	assert_int_equal(D3DKMTGetDeviceState(&args), STATUS_SUCCESS);
-	return args.ExecutionState;
-}
-
 /* ---- the other process ---- */
 
 static void lock_theirs(struct hw_world *h, D3DKMT_HANDLE allocation)
@@ -89,20 +28,6 @@ static void unlock_theirs(struct hw_world *h, D3DKMT_HANDLE allocation)
 	hw_settle(h);
 }
 
-static D3DKMT_HANDLE theirs_in_memory(struct hw_world *h, uint64_t bytes, uint32_t flags)
-{
-	const struct scripted_allocation spec = {.size_bytes = bytes,
-						 .flags = PHYSICAL | flags,
-						 .read_set = WORLD_MEMORY,
-						 .write_set = WORLD_MEMORY};
-	D3DKMT_HANDLE allocation;
-
-	assert_int_equal(wddm2_try_allocate(&h->w.device, &spec, &allocation), S_OK);
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h->w.device);
-	wddm2_make(&h->w, &h->w.device, &queue, &allocation, 1);
-	return allocation;
-}
-
 static uint32_t submitted(const struct hw_world *h)
 {
 	return scripted_count(h->w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE);
@@ -115,15 +40,15 @@ static void res_08_lock_48_a_command_waits_until_another_process_unlocks(void **
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
-	listed(&h, h.device, 12 * MIB);
+	hw_listed(&h, h.device, 12 * MIB);
 	struct hw_queue q = hw_queue(&h, h.context, 0);
-	D3DKMT_HANDLE theirs = theirs_in_memory(&h, 8 * MIB, 0);
+	D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, 8 * MIB, 0);
 	lock_theirs(&h, theirs);
 	(void)client_told(&h.w.client, 0, "");
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	hw_run(&h);
 	assert_int_equal(submitted(&h), 0);
-	assert_int_equal(state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
 	assert_true(client_told(&h.w.client, STATUS_PENDING, "Q-340"));
 	lock_theirs(&h, theirs);
 	unlock_theirs(&h, theirs); /* one of two locks */
@@ -132,7 +57,7 @@ static void res_08_lock_48_a_command_waits_until_another_process_unlocks(void **
 	unlock_theirs(&h, theirs);
 	hw_run(&h);
 	assert_int_equal(hw_value(&q), 1);
-	assert_int_equal(state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
 	hw_stop(&h);
 }
 
@@ -160,7 +85,7 @@ static void sch_11_res_08_a_suspended_context_resumes_after_the_unlock(void **st
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
-	listed(&h, h.device, 12 * MIB);
+	hw_listed(&h, h.device, 12 * MIB);
 	struct hw_queue q = hw_queue(&h, h.context, 0);
 	D3DKMT_HANDLE theirs = wddm2_allocate(&h.w.device, 8 * MIB, WORLD_MEMORY);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
@@ -172,7 +97,7 @@ static void sch_11_res_08_a_suspended_context_resumes_after_the_unlock(void **st
 	lock_theirs(&h, theirs);
 	hw_run(&h);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESUME_CONTEXT), 0);
-	assert_int_equal(state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
 	unlock_theirs(&h, theirs);
 	hw_run(&h);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESUME_CONTEXT), 1);
@@ -186,16 +111,16 @@ static void res_08_the_own_process_s_locks_are_not_waited_for(void **state)
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
-	D3DKMT_HANDLE other = hw_device(&h), mine = listed(&h, other, 8 * MIB);
+	D3DKMT_HANDLE other = hw_device(&h), mine = hw_listed(&h, other, 8 * MIB);
 	D3DKMT_LOCK2 lock = {.hDevice = other, .hAllocation = mine};
-	listed(&h, h.device, 12 * MIB);
-	make_resident(&h, other, mine);
+	hw_listed(&h, h.device, 12 * MIB);
+	hw_make_resident(&h, other, mine);
 	struct hw_queue q = hw_queue(&h, h.context, 0);
 	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS);
 	(void)client_told(&h.w.client, 0, "");
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	hw_run(&h);
-	assert_int_equal(state_of(h.device), D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
 	assert_true(client_told(&h.w.client, (uint32_t)STATUS_NO_VIDEO_MEMORY, "RES-08"));
 	assert_int_equal(submitted(&h), 0);
 	hw_stop(&h);
@@ -208,25 +133,25 @@ static void res_08_a_list_that_does_not_fit_is_an_error(void **state)
 		struct hw_world h;
 
 		hw_start(&h, state, NULL);
-		listed(&h, h.device, 14 * MIB);
+		hw_listed(&h, h.device, 14 * MIB);
 		struct hw_queue q = hw_queue(&h, h.context, 0);
 		/* A client of a host gets its own pages there once the old content has left. */
 		h.w.m->settings.complete_at_once = true;
-		theirs_in_memory(&h, 3 * MIB, OVERLAY);
+		hw_theirs_in_memory(&h, 3 * MIB, OVERLAY);
 		h.w.m->settings.complete_at_once = false;
-		D3DKMT_HANDLE theirs = theirs_in_memory(&h, MIB, 0);
+		D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, MIB, 0);
 		if (locked)
 			lock_theirs(&h, theirs);
 		(void)client_told(&h.w.client, 0, "");
 		assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 		hw_run(&h);
 		if (locked) {
-			assert_int_equal(state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
+			assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ACTIVE);
 			assert_true(client_told(&h.w.client, STATUS_PENDING, "Q-340"));
 			unlock_theirs(&h, theirs);
 			hw_run(&h);
 		}
-		assert_int_equal(state_of(h.device), D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
+		assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
 		assert_true(client_told(&h.w.client, (uint32_t)STATUS_NO_VIDEO_MEMORY, "RES-08"));
 		assert_int_equal(submitted(&h), 0);
 		hw_stop(&h);
@@ -241,13 +166,13 @@ static void res_08_devices_that_wait_for_an_unlock_leave_others_their_memory(voi
 	hw_start(&h, state, NULL);
 	D3DKMT_HANDLE second = hw_device(&h), third = hw_device(&h);
 	for (uint32_t i = 0; i < 3; i++) {
-		listed(&h, h.device, 4 * MIB);
-		listed(&h, second, 4 * MIB);
+		hw_listed(&h, h.device, 4 * MIB);
+		hw_listed(&h, second, 4 * MIB);
 	}
-	listed(&h, third, 4 * MIB);
+	hw_listed(&h, third, 4 * MIB);
 	struct hw_queue q = hw_queue(&h, h.context, 0), r = hw_queue(&h, hw_context(second), 0),
 			s = hw_queue(&h, hw_context(third), 0);
-	D3DKMT_HANDLE theirs = theirs_in_memory(&h, 6 * MIB, 0);
+	D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, 6 * MIB, 0);
 	lock_theirs(&h, theirs);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&r, 1), STATUS_SUCCESS);
@@ -278,10 +203,10 @@ static void res_08_a_wait_for_an_unlock_ends_when_the_list_fits(void **state)
 		struct hw_world h;
 
 		hw_start(&h, state, NULL);
-		listed(&h, h.device, 8 * MIB);
-		D3DKMT_HANDLE last = listed(&h, h.device, 4 * MIB);
+		hw_listed(&h, h.device, 8 * MIB);
+		D3DKMT_HANDLE last = hw_listed(&h, h.device, 4 * MIB);
 		struct hw_queue q = hw_queue(&h, h.context, 0);
-		D3DKMT_HANDLE theirs = theirs_in_memory(&h, 6 * MIB, 0);
+		D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, 6 * MIB, 0);
 		lock_theirs(&h, theirs);
 		assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 		hw_run(&h);
@@ -307,9 +232,9 @@ static void q_341_a_queue_that_waits_for_an_unlock_ends_without_it(void **state)
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
-	listed(&h, h.device, 12 * MIB);
+	hw_listed(&h, h.device, 12 * MIB);
 	struct hw_queue q = hw_queue(&h, h.context, 0), r = hw_queue(&h, h.context, 0);
-	D3DKMT_HANDLE theirs = theirs_in_memory(&h, 8 * MIB, 0);
+	D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, 8 * MIB, 0);
 	lock_theirs(&h, theirs);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&r, 1), STATUS_SUCCESS);
@@ -327,7 +252,7 @@ static void q_341_a_suspended_queue_ends_before_its_context_resumes(void **state
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
-	listed(&h, h.device, 12 * MIB);
+	hw_listed(&h, h.device, 12 * MIB);
 	struct hw_queue q = hw_queue(&h, h.context, 0), r = hw_queue(&h, h.context, 0);
 	D3DKMT_HANDLE theirs = wddm2_allocate(&h.w.device, 8 * MIB, WORLD_MEMORY);
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
@@ -353,12 +278,12 @@ static void res_03_makeresident_is_pending_until_another_process_unlocks(void **
 	uint64_t value;
 
 	hw_start(&h, state, NULL);
-	D3DKMT_HANDLE theirs = theirs_in_memory(&h, 8 * MIB, 0);
+	D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, 8 * MIB, 0);
 	lock_theirs(&h, theirs);
 	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = h.device};
 	assert_int_equal(D3DKMTCreatePagingQueue(&queue), STATUS_SUCCESS);
-	D3DKMT_HANDLE mine = allocate(h.device, 12 * MIB);
-	assert_int_equal(make(queue.hPagingQueue, mine, &value), STATUS_PENDING);
+	D3DKMT_HANDLE mine = hw_allocate(h.device, 12 * MIB);
+	assert_int_equal(hw_make(queue.hPagingQueue, mine, &value), STATUS_PENDING);
 	hw_run(&h);
 	const _Atomic uint64_t *fence = queue.FenceValueCPUVirtualAddress;
 	assert_true(atomic_load(fence) < value);
@@ -374,11 +299,12 @@ static void res_05_makeresident_fails_beside_the_own_process_s_locks(void **stat
 	uint64_t value;
 
 	hw_start(&h, state, NULL);
-	D3DKMT_HANDLE other = hw_device(&h), mine = listed(&h, other, 8 * MIB);
+	D3DKMT_HANDLE other = hw_device(&h), mine = hw_listed(&h, other, 8 * MIB);
 	D3DKMT_LOCK2 lock = {.hDevice = other, .hAllocation = mine};
 	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS);
-	assert_int_equal(make(paging_queue(h.device), allocate(h.device, 12 * MIB), &value),
-			 STATUS_NO_MEMORY);
+	assert_int_equal(
+		hw_make(hw_paging_queue(h.device), hw_allocate(h.device, 12 * MIB), &value),
+		STATUS_NO_MEMORY);
 	hw_run(&h);
 	hw_stop(&h);
 }
@@ -389,10 +315,10 @@ static void res_04_a_paging_queue_that_waits_for_an_unlock_ends_without_it(void 
 	uint64_t value;
 
 	hw_start(&h, state, NULL);
-	D3DKMT_HANDLE theirs = theirs_in_memory(&h, 8 * MIB, 0);
+	D3DKMT_HANDLE theirs = hw_theirs_in_memory(&h, 8 * MIB, 0);
 	lock_theirs(&h, theirs);
-	D3DDDI_DESTROYPAGINGQUEUE destroy = {.hPagingQueue = paging_queue(h.device)};
-	assert_int_equal(make(destroy.hPagingQueue, allocate(h.device, 12 * MIB), &value),
+	D3DDDI_DESTROYPAGINGQUEUE destroy = {.hPagingQueue = hw_paging_queue(h.device)};
+	assert_int_equal(hw_make(destroy.hPagingQueue, hw_allocate(h.device, 12 * MIB), &value),
 			 STATUS_PENDING);
 	hw_run(&h);
 	assert_int_equal(D3DKMTDestroyPagingQueue(&destroy), STATUS_SUCCESS);
