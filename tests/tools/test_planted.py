@@ -131,7 +131,8 @@ def nt_21_a_routine_that_uses_too_much_stack_is_found():
         done = caps('DEEP_STACK', '--backend', back_end, *VERIFY)
         expect(done, ('NT-21',), 'DxgkDdiStartDevice used ')
         used = int(re.search('used ([0-9]+) bytes of stack', done.stdout).group(1))
-        assert 30000 <= used < 36000, used
+        # 30,000 in an array, of which an unoptimized program may leave the last ones unwritten
+        assert 29500 <= used < 36000, used
     expect(caps('DEEP_STACK'), ())
     return None
 
