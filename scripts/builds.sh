@@ -142,9 +142,10 @@ configure() {
 # run_suite NAME [TEST...]: runs the tests of build/NAME, or the given ones, and shows the progress.
 # Tests that measure time, take long or read sources run in the gcc build only. Sanitizer builds also
 # skip the tests that only compile headers. ThreadSanitizer also skips the tests of what the program
-# reads and prints, whose runs have one thread or are in other tests, too. Coverage needs no test that
-# does not run the library of its build. Two processes more than
-# CPUs, because some tests wait in real time.
+# reads and prints, whose runs have one thread or are in other tests, too. Coverage needs neither tests
+# that do not run the library of its build, nor replays and what the program prints of them, which
+# execute no other lines and take long without optimization. Two processes more than CPUs, because some
+# tests wait in real time.
 run_suite() {
 	local name=$1 skip=() wrap=()
 	shift
@@ -153,7 +154,7 @@ run_suite() {
 	clang) skip=(--no-suite tidy --no-suite timing --no-suite slow) ;;
 	coverage)
 		skip=(--no-suite tidy --no-suite timing --no-suite headers --no-suite abi
-			--no-suite install)
+			--no-suite install --no-suite replay --no-suite text)
 		;;
 	*)
 		skip=(--no-suite tidy --no-suite timing --no-suite slow --no-suite headers

@@ -27,7 +27,7 @@
 #define FIXED_ROUNDS 300u
 #define CUT_STEP     50u
 #else
-#define FIXED_ROUNDS 4000u
+#define FIXED_ROUNDS 1500u
 #define CUT_STEP     1u
 #endif
 #define TEXT_ROOM 8192u
