@@ -69,8 +69,8 @@ void world_stop(struct world *world)
 /* ---- refusals ---- */
 
 /*
- * True if no rule refused the device or adapter: the machine lacks memory for it, or the host closed
- * the connection.
+ * True if no rule refused the device or adapter: the machine lacks memory for it, or the host
+ * closed the connection.
  */
 static bool environment_refused(const struct world *world, vidmm_status status)
 {

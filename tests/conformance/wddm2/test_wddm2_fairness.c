@@ -221,30 +221,6 @@ static void q_495_packets_go_on_after_the_device_that_waited(void **state)
 
 /* ---- hardware scheduling ---- */
 
-static D3DKMT_HANDLE hw_listed(struct hw_world *h, uint64_t bytes)
-{
-	struct scripted_allocation spec = {.size_bytes = bytes,
-					   .flags = PHYSICAL,
-					   .read_set = WORLD_MEMORY,
-					   .write_set = WORLD_MEMORY};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
-				      .PrivateDriverDataSize = sizeof(spec)};
-	D3DKMT_CREATEALLOCATION args = {
-		.hDevice = h->device, .NumAllocations = 1, .pAllocationInfo = &info};
-	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = h->device};
-
-	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
-	assert_int_equal(D3DKMTCreatePagingQueue(&queue), STATUS_SUCCESS);
-	D3DDDI_MAKERESIDENT make = {.hPagingQueue = queue.hPagingQueue,
-				    .NumAllocations = 1,
-				    .AllocationList = &info.hAllocation};
-	NTSTATUS status = D3DKMTMakeResident(&make);
-
-	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
-	hw_run(h);
-	return info.hAllocation;
-}
-
 /* Two queues whose commands overlap: the memory of their device is in use at all times. */
 static void q_495_makeresident_is_done_beside_busy_hardware_queues(void **state)
 {
@@ -253,7 +229,7 @@ static void q_495_makeresident_is_done_beside_busy_hardware_queues(void **state)
 	struct hw_world h;
 
 	hw_start(&h, state, NULL);
-	hw_listed(&h, 12 * MIB);
+	hw_listed(&h, h.device, 12 * MIB);
 	struct hw_queue q[2] = {hw_queue(&h, h.context, 0), hw_queue(&h, h.context, 0)};
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h.w.device);
 	D3DKMT_HANDLE mine = wddm2_allocate(&h.w.device, 8 * MIB, WORLD_MEMORY);
