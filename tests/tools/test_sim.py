@@ -152,7 +152,8 @@ def scripts_that_found_something_find_nothing_now():
 @test
 def seg_21_a_paging_buffer_that_has_lost_its_mapping_needs_no_space():
     """After a reset the ring has buffers that are not mapped, and the aperture is full."""
-    sim('--seed', '5120', '--steps', '25952', '--weights', 'no-memory=0', '-q')
+    [path] = [path for path in SCRIPTS if path.endswith('seg_21_no_space_for_a_paging_buffer.sim')]
+    sim('--script', path, '-q')
 
 
 @test
