@@ -234,20 +234,33 @@ NTSTATUS hw_make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value)
 	return status;
 }
 
-void hw_make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation)
+static void begin_to_make_resident(D3DKMT_HANDLE device, D3DKMT_HANDLE allocation)
 {
 	uint64_t value;
 	NTSTATUS status = hw_make(hw_paging_queue(device), allocation, &value);
 
 	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
+}
+
+void hw_make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation)
+{
+	begin_to_make_resident(device, allocation);
 	hw_run(h);
+}
+
+D3DKMT_HANDLE hw_listing(D3DKMT_HANDLE device, uint64_t bytes)
+{
+	D3DKMT_HANDLE allocation = hw_allocate(device, bytes);
+
+	begin_to_make_resident(device, allocation);
+	return allocation;
 }
 
 D3DKMT_HANDLE hw_listed(struct hw_world *h, D3DKMT_HANDLE device, uint64_t bytes)
 {
-	D3DKMT_HANDLE allocation = hw_allocate(device, bytes);
+	D3DKMT_HANDLE allocation = hw_listing(device, bytes);
 
-	hw_make_resident(h, device, allocation);
+	hw_run(h);
 	return allocation;
 }
 

@@ -68,6 +68,8 @@ NTSTATUS hw_make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value)
 void hw_make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation);
 /* An allocation on the residency list of the device. */
 D3DKMT_HANDLE hw_listed(struct hw_world *h, D3DKMT_HANDLE device, uint64_t bytes);
+/* The same, but the GPU may still have to do the paging for it. */
+D3DKMT_HANDLE hw_listing(D3DKMT_HANDLE device, uint64_t bytes);
 D3DKMT_DEVICEEXECUTION_STATE hw_state_of(D3DKMT_HANDLE device);
 
 /* An allocation on the residency list of the fixture's device, which is another process's. */

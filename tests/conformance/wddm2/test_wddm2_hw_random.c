@@ -30,26 +30,6 @@ static uint32_t draw(struct random *r, uint32_t limit)
 	return (uint32_t)(r->state >> 33) % limit;
 }
 
-static void list_some(D3DKMT_HANDLE device)
-{
-	struct scripted_allocation spec = {.size_bytes = BYTES,
-					   .flags = PHYSICAL,
-					   .read_set = WORLD_MEMORY,
-					   .write_set = WORLD_MEMORY};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
-				      .PrivateDriverDataSize = sizeof(spec)};
-	D3DKMT_CREATEALLOCATION args = {
-		.hDevice = device, .NumAllocations = 1, .pAllocationInfo = &info};
-	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = device};
-
-	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
-	assert_int_equal(D3DKMTCreatePagingQueue(&queue), STATUS_SUCCESS);
-	D3DDDI_MAKERESIDENT make = {.hPagingQueue = queue.hPagingQueue,
-				    .NumAllocations = 1,
-				    .AllocationList = &info.hAllocation};
-	assert_true(D3DKMTMakeResident(&make) >= 0);
-}
-
 static void begin(struct random *r, void **state, uint64_t seed)
 {
 	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 fence = {0};
@@ -59,7 +39,7 @@ static void begin(struct random *r, void **state, uint64_t seed)
 	r->device[0] = r->h.device;
 	r->device[1] = hw_device(&r->h);
 	for (uint32_t d = 0; d < DEVICES; d++)
-		list_some(r->device[d]);
+		hw_listing(r->device[d], BYTES);
 	for (uint32_t q = 0; q < QUEUES; q++)
 		r->queue[q] =
 			hw_queue(&r->h, q ? hw_context(r->device[q % DEVICES]) : r->h.context, 0);

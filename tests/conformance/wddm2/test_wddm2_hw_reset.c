@@ -26,14 +26,6 @@ static void let_pass(struct hw_world *h, uint64_t ns)
 	hw_settle(h);
 }
 
-static uint32_t execution_state(D3DKMT_HANDLE device)
-{
-	D3DKMT_GETDEVICESTATE args = {.hDevice = device, .StateType = D3DKMT_DEVICESTATE_EXECUTION};
-
-	assert_int_equal(D3DKMTGetDeviceState(&args), STATUS_SUCCESS);
-	return (uint32_t)args.ExecutionState;
-}
-
 static void tdr_21_only_the_hung_context_is_lost(void **state)
 {
 	struct hw_world h;
@@ -54,8 +46,8 @@ static void tdr_21_only_the_hung_context_is_lost(void **state)
 	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_FROM_TIMEOUT), 0);
 	assert_int_equal(hw_submit(&q, 2), STATUS_DEVICE_REMOVED);
 	assert_true(hw_value(&q) == UINT64_MAX); /* TDRS-14 */
-	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
-	assert_int_equal(execution_state(good), D3DKMT_DEVICEEXECUTION_ACTIVE);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
+	assert_int_equal(hw_state_of(good), D3DKMT_DEVICEEXECUTION_ACTIVE);
 	assert_int_equal(m->hw_queue[1].count, 1); /* it was not invalidated */
 	assert_int_equal(hw_submit(&other, 2), STATUS_SUCCESS);
 	hw_run(&h);
@@ -75,8 +67,8 @@ static void tdr_21_every_invalidated_context_loses_its_device(void **state)
 	let_pass(&h, SECOND_NS);
 	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS);
 	let_pass(&h, 3 * SECOND_NS / 2);
-	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
-	assert_int_equal(execution_state(good), D3DKMT_DEVICEEXECUTION_RESET);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
+	assert_int_equal(hw_state_of(good), D3DKMT_DEVICEEXECUTION_RESET);
 	assert_int_equal(hw_submit(&other, 2), STATUS_DEVICE_REMOVED);
 	hw_stop(&h);
 }
@@ -235,22 +227,8 @@ static void sch_11_an_unanswered_suspendcontext_resets_the_engine(void **state)
 	struct scripted_miniport *m = h.w.m;
 	/* that does not concern this */
 	struct hw_queue q = hw_queue(&h, h.context, NO_GPU_TIMEOUT);
-	struct scripted_allocation spec = {.size_bytes = 12 * MIB,
-					   .flags = PHYSICAL,
-					   .read_set = WORLD_MEMORY,
-					   .write_set = WORLD_MEMORY};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
-				      .PrivateDriverDataSize = sizeof(spec)};
-	D3DKMT_CREATEALLOCATION args = {
-		.hDevice = h.device, .NumAllocations = 1, .pAllocationInfo = &info};
-	D3DKMT_CREATEPAGINGQUEUE pages = {.hDevice = h.device};
 	m->settings.complete_at_once = true;
-	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
-	assert_int_equal(D3DKMTCreatePagingQueue(&pages), STATUS_SUCCESS);
-	D3DDDI_MAKERESIDENT make = {.hPagingQueue = pages.hPagingQueue,
-				    .NumAllocations = 1,
-				    .AllocationList = &info.hAllocation};
-	assert_true(D3DKMTMakeResident(&make) >= 0);
+	hw_listing(h.device, 12 * MIB);
 	hw_settle(&h);
 	m->settings.complete_at_once = false;
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
@@ -264,7 +242,7 @@ static void sch_11_an_unanswered_suspendcontext_resets_the_engine(void **state)
 	assert_int_equal(scripted_count(m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
 	let_pass(&h, 3 * SECOND_NS);
 	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_HW_ENGINE), 1);
-	assert_int_equal(execution_state(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
 	m->settings.hw_withhold_suspension = false;
 	hw_run(&h);
 	assert_int_equal(wddm2_fence(&queue), 1); /* that freed the memory */

@@ -269,34 +269,12 @@ struct pressure {
 	D3DDDICB_CREATEPAGINGQUEUE queue;
 };
 
-static D3DKMT_HANDLE allocate_and_make_resident(struct hw_world *h)
-{
-	struct scripted_allocation spec = {.size_bytes = ALL,
-					   .flags = PHYSICAL,
-					   .read_set = WORLD_MEMORY,
-					   .write_set = WORLD_MEMORY};
-	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
-				      .PrivateDriverDataSize = sizeof(spec)};
-	D3DKMT_CREATEALLOCATION args = {
-		.hDevice = h->device, .NumAllocations = 1, .pAllocationInfo = &info};
-	D3DKMT_CREATEPAGINGQUEUE queue = {.hDevice = h->device};
-
-	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
-	assert_int_equal(D3DKMTCreatePagingQueue(&queue), STATUS_SUCCESS);
-	D3DDDI_MAKERESIDENT make = {.hPagingQueue = queue.hPagingQueue,
-				    .NumAllocations = 1,
-				    .AllocationList = &info.hAllocation};
-	NTSTATUS status = D3DKMTMakeResident(&make);
-	assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
-	return info.hAllocation;
-}
-
 /* A command runs; its device has most of the memory. Another client needs as much. */
 static void start_pressure(struct pressure *p, void **state, bool withhold)
 {
 	hw_start(&p->h, state, NULL);
 	struct scripted_miniport *m = p->h.w.m;
-	p->mine = allocate_and_make_resident(&p->h);
+	p->mine = hw_listing(p->h.device, ALL);
 	p->q = hw_queue(&p->h, p->h.context, 0);
 	hw_run(&p->h);
 	assert_int_equal(hw_submit(&p->q, 1), STATUS_SUCCESS);
@@ -379,7 +357,7 @@ static void sch_11_idle_contexts_are_not_suspended(void **state)
 	struct pressure p;
 
 	hw_start(&p.h, state, NULL);
-	p.mine = allocate_and_make_resident(&p.h);
+	p.mine = hw_listing(p.h.device, ALL);
 	p.q = hw_queue(&p.h, p.h.context, 0);
 	hw_run(&p.h);
 	assert_int_equal(hw_submit(&p.q, 1), STATUS_SUCCESS);
