@@ -14,7 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { OWN = 3, MORE = 12, BYTES = 16384, OTHER_WORD = 7000, OWN_WORD = 100 };
+enum { OWN = 3, MORE = 12, BYTES = 16384 };
+enum { OTHER_WORD = 7000, OWN_WORD = 100, LOCKED_WORD = 900 };
 enum { CPU_VISIBLE = SOFTGPU_ALLOCATION_CPU_VISIBLE };
 /* In models. */
 enum { ONE = 1, TWO = 2, BOTH = 3 };
@@ -27,6 +28,7 @@ struct walk {
 	D3DKMT_HANDLE other_allocation;
 	bool other_written;
 	D3DKMT_HANDLE allocation[OWN], more[MORE];
+	uint32_t *locked;
 	struct client_context context;
 	D3DKMT_HANDLE fence;
 	const uint64_t *fence_word;
@@ -308,6 +310,33 @@ static HRESULT idle(struct walk *w)
 static HRESULT copy_again(struct walk *w)
 {
 	return copy(w);
+}
+
+static HRESULT lock_target(struct walk *w)
+{
+	return lock(w, &w->own, &w->allocation[1], 0, &w->locked);
+}
+
+/* What the GPU uses while the CPU has it locked moves to where both can. (LKR-02) */
+static HRESULT copy_to_locked(struct walk *w)
+{
+	return copy(w);
+}
+
+/* The pointer of the lock shows the content of the GPU, and the GPU gets what is written there. */
+static HRESULT unlock_target(struct walk *w)
+{
+	for (uint32_t i = 0; i < BYTES / 4; i++) {
+		if (w->locked[i] != OWN_WORD + i && w->locked[i] != LOCKED_WORD + i)
+			fail_msg("the lock shows %u as word %u", w->locked[i], i);
+		w->locked[i] = LOCKED_WORD + i;
+	}
+	return unlock(w, &w->own, w->allocation[1]);
+}
+
+static HRESULT check_target(struct walk *w)
+{
+	return compare_words(w, &w->own, w->allocation[1], LOCKED_WORD, 1);
 }
 
 /* ---- residency ---- */
@@ -594,57 +623,34 @@ static const struct {
 	step_fn *run;
 	uint32_t models;
 } steps[] = {
-	STEP(create_host, BOTH),
-	STEP(subscribe, BOTH),
-	STEP(start_adapter, BOTH),
-	STEP(other_process, BOTH),
-	STEP(other_device, BOTH),
-	STEP(other_allocation, BOTH),
-	STEP(other_content, BOTH),
-	STEP(own_process, BOTH),
-	STEP(own_device, BOTH),
-	STEP(own_context, BOTH),
-	STEP(paging_queue, TWO),
-	STEP(own_allocations, BOTH),
-	STEP(own_content, BOTH),
-	STEP(list_own, TWO),
-	STEP(copy, BOTH),
-	STEP(copy_to_renamed, ONE),
-	STEP(rename_by_discard, ONE),
-	STEP(copy_to_renamed, ONE),
-	STEP(more_allocations, BOTH),
-	STEP(list_some, TWO),
-	STEP(fill_some, BOTH),
-	STEP(idle, BOTH),
-	STEP(rename_by_discard, ONE),
-	STEP(unlist_some, TWO),
-	STEP(list_others, TWO),
-	STEP(fill_others, BOTH),
-	STEP(create_fence, BOTH),
-	STEP(signal_by_gpu, BOTH),
-	STEP(wait_by_gpu, BOTH),
-	STEP(copy_again, BOTH),
-	STEP(idle, BOTH),
-	STEP(offer, BOTH),
-	STEP(reclaim, BOTH),
-	STEP(prioritize, BOTH),
-	STEP(query, BOTH),
-	STEP(unlist_others, TWO),
-	STEP(wait_by_event, TWO),
-	STEP(hold_context, TWO),
-	STEP(copy_behind_wait, TWO),
-	STEP(signal_by_cpu, TWO),
-	STEP(idle, TWO),
-	STEP(unlist_own, TWO),
-	STEP(check_fence, TWO),
-	STEP(check_content, BOTH),
-	STEP(destroy_fence, BOTH),
-	STEP(deallocate, BOTH),
-	STEP(destroy_context, BOTH),
-	STEP(end_own, BOTH),
-	STEP(end_other, BOTH),
-	STEP(stop_adapter, BOTH),
-	STEP(destroy_host, BOTH),
+	STEP(create_host, BOTH),    STEP(subscribe, BOTH),
+	STEP(start_adapter, BOTH),  STEP(other_process, BOTH),
+	STEP(other_device, BOTH),   STEP(other_allocation, BOTH),
+	STEP(other_content, BOTH),  STEP(own_process, BOTH),
+	STEP(own_device, BOTH),     STEP(own_context, BOTH),
+	STEP(paging_queue, TWO),    STEP(own_allocations, BOTH),
+	STEP(own_content, BOTH),    STEP(list_own, TWO),
+	STEP(copy, BOTH),           STEP(lock_target, BOTH),
+	STEP(copy_to_locked, BOTH), STEP(idle, BOTH),
+	STEP(unlock_target, BOTH),  STEP(check_target, BOTH),
+	STEP(copy_to_renamed, ONE), STEP(rename_by_discard, ONE),
+	STEP(copy_to_renamed, ONE), STEP(more_allocations, BOTH),
+	STEP(list_some, TWO),       STEP(fill_some, BOTH),
+	STEP(idle, BOTH),           STEP(rename_by_discard, ONE),
+	STEP(unlist_some, TWO),     STEP(list_others, TWO),
+	STEP(fill_others, BOTH),    STEP(create_fence, BOTH),
+	STEP(signal_by_gpu, BOTH),  STEP(wait_by_gpu, BOTH),
+	STEP(copy_again, BOTH),     STEP(idle, BOTH),
+	STEP(offer, BOTH),          STEP(reclaim, BOTH),
+	STEP(prioritize, BOTH),     STEP(query, BOTH),
+	STEP(unlist_others, TWO),   STEP(wait_by_event, TWO),
+	STEP(hold_context, TWO),    STEP(copy_behind_wait, TWO),
+	STEP(signal_by_cpu, TWO),   STEP(idle, TWO),
+	STEP(unlist_own, TWO),      STEP(check_fence, TWO),
+	STEP(check_content, BOTH),  STEP(destroy_fence, BOTH),
+	STEP(deallocate, BOTH),     STEP(destroy_context, BOTH),
+	STEP(end_own, BOTH),        STEP(end_other, BOTH),
+	STEP(stop_adapter, BOTH),   STEP(destroy_host, BOTH),
 };
 
 static bool is_refusal(HRESULT result)

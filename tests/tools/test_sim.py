@@ -84,6 +84,12 @@ def q_483_one_refused_request_does_not_cost_the_device():
 
 
 @test
+def pag_16_a_refused_mapping_of_a_locked_view_loses_nothing():
+    [path] = [path for path in SCRIPTS if path.endswith('pag_16_refused_mapping_of_a_locked_view.sim')]
+    sim('--script', path, '-q')
+
+
+@test
 def without_contents_nothing_is_compared():
     assert ' 0 bytes compared' in sim('--steps', '500', '--contents', 'none').stdout
     sim('--steps', '500', '--contents', 'none', '--driver', DRIVER['wrong_softgpu_skip_transfer'], '--model', 'wddm1')

@@ -173,8 +173,15 @@ static void return_under_lock(struct vmm_memory *memory, struct vmm_instance *in
 	vmm_assert_held(&memory->adapter->paging_lock);
 	if (status == VMM_OK)
 		status = wait_for_paging(memory);
-	if (shown && (!vmm_ok(status) || !vmm_ok(vmm_view_map(memory, instance))))
+	if (!shown)
+		return;
+	if (!vmm_ok(status)) {
 		vmm_os_view_thaw(&instance->view);
+		return;
+	}
+	/* The pages that the CPU saw are not the content any more. Another attempt costs little. */
+	if (!vmm_ok(vmm_view_map(memory, instance)) && !vmm_ok(vmm_view_map(memory, instance)))
+		vmm_view_lose(instance, &instance->view);
 }
 
 /*

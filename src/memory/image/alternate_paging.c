@@ -60,12 +60,15 @@ static vmm_status remap_to(struct vmm_memory *memory, struct vmm_instance *insta
 	struct vmm_alternate *alternate = range->alternate;
 	uint64_t offset;
 	const struct vmm_os_memory *source = vmm_backing_memory(memory, pages, &offset);
-	vmm_status status =
-		vmm_os_view_map(&alternate->view, 0, source, offset, alternate->view.size_bytes);
+	uint64_t size = alternate->view.size_bytes;
+	vmm_status status = vmm_os_view_map(&alternate->view, 0, source, offset, size);
 
 	vmm_assert_held(&memory->adapter->paging_lock);
+	/* What the CPU saw is not the content any more. Another attempt costs little. */
 	if (!vmm_ok(status))
-		vmm_os_view_thaw(&alternate->view);
+		status = vmm_os_view_map(&alternate->view, 0, source, offset, size);
+	if (!vmm_ok(status))
+		vmm_view_lose(instance, &alternate->view);
 	set_special(memory, instance, range, pages);
 	vmm_swizzle_release(memory, instance); /* until now the CPU read through the ranges */
 	return status;

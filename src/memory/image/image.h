@@ -278,5 +278,11 @@ vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance
  * the caller maps it again.
  */
 void vmm_view_unmap(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Nothing can undo that the content has left what the view of a locked instance shows, and the system
+ * refuses to map its new place: the pointer faults from now on. (Q-480)
+ */
+void vmm_view_lose(const struct vmm_instance *instance, struct vmm_os_view *view)
+	VMM_REQUIRES(vmm_paging_lock_class);
 
 #endif

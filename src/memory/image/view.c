@@ -18,3 +18,15 @@ void vmm_view_unmap(struct vmm_instance *instance)
 		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
 }
+
+void vmm_view_lose(const struct vmm_instance *instance, struct vmm_os_view *view)
+{
+	const struct vmm_allocation *a = instance->allocation;
+
+	vmm_assert_held(&a->adapter->paging_lock);
+	vmm_reason(a->adapter->observe, VMM_NO_MEMORY, a->owner, instance->handle,
+		   "Q-480: the system refuses to map the %llu bytes of 0x%08x at their new place, "
+		   "while the CPU has it locked: its pointer is invalid from now on",
+		   (unsigned long long)a->size_bytes, instance->handle);
+	vmm_os_view_unmap(view);
+}

@@ -200,6 +200,24 @@ static vmm_status evict_from_memory(struct vmm_memory *memory, struct vmm_instan
 	return memory->model->page_out(memory, instance, preparation);
 }
 
+/*
+ * The system refuses the mapping of the new store. Until now nothing has been written to it but the
+ * copy, so the instance stays in the segment, where the CPU still sees it. (Q-480)
+ */
+static void stay_in_segment(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	instance->place = VMM_PLACEMENT_MEMORY;
+	instance->linear = false;
+	/* A client may have mapped a part of it. */
+	if (!instance->view.viewer || !vmm_ok(vmm_view_map(memory, instance)))
+		vmm_os_view_thaw(&instance->view);
+	instance->view_current = true;
+	if (!memory->model->keeps_store)
+		vmm_backing_destroy_after(memory, &instance->backing, vmm_paging_sequence(memory));
+}
+
 static vmm_status evict_under_lock(struct vmm_memory *memory, struct vmm_instance *instance,
 				   uint32_t reason, uint64_t preparation)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -234,14 +252,16 @@ static vmm_status evict_under_lock(struct vmm_memory *memory, struct vmm_instanc
 	instance->view_current = false;
 	/* First: reads are not blocked, and the CPU loses its pages of a host aperture (SWZ-29). */
 	vmm_status shown = vmm_view_map(memory, instance);
-	if (!vmm_ok(shown))
-		vmm_os_view_thaw(&instance->view);
+	if (!vmm_ok(shown)) {
+		stay_in_segment(memory, instance);
+		return shown;
+	}
 	vmm_residency_leave_segment(memory, instance);
 	vmm_swizzle_release(memory, instance); /* until here the CPU read through the ranges */
 	vmm_coherence_to_cpu(memory, instance, false);
 	vmm_eviction_count(memory, instance, old_segment, reason);
 	vmm_residency_event(memory, instance, reason, old_segment);
-	return vmm_ok(status) ? shown : status;
+	return status;
 }
 
 /* Does the CPU see it through a swizzling range that has an alternate address? */

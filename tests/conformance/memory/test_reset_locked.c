@@ -158,11 +158,6 @@ static void tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset(void **state)
 	world_stop(&w);
 }
 
-#define ON_SIM(test)                                              \
-	{                                                         \
-		"sim: " #test, test, world_prepare, NULL, &on_sim \
-	}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -133,6 +133,11 @@ int world_prepare(void **state); /* before each test: the probe changes no answe
 	{                                                             \
 		"linux: " #test, test, world_prepare, NULL, &on_linux \
 	}
+/* A refused request is one of the calling thread: all are on the simulator. */
+#define ON_SIM(test)                                              \
+	{                                                         \
+		"sim: " #test, test, world_prepare, NULL, &on_sim \
+	}
 #define ON_LINUX(test)                                                \
 	{                                                             \
 		"linux: " #test, test, world_prepare, NULL, &on_linux \

@@ -573,6 +573,67 @@ static void pnp_05_lock_45_locked_content_returns_to_memory_at_power_on(void **s
 	wddm2_stop(&w);
 }
 
+/* Returns whether the n-th mapping that the return asked for was made, and so refused. */
+static bool wake_with_refusal(void **state, uint32_t n)
+{
+	struct world w;
+
+	start(&w, state, loses_content_without_power);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, MIB, WORLD_MEMORY);
+
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	uint32_t *words = lock2(&w.device, a);
+	words[1] = 11;
+	set_power(&w, VIDMM_POWER_D3);
+	(void)vidmm_fail_nth(VIDMM_FAIL_MAPPING, n);
+	set_power(&w, VIDMM_POWER_D0);
+	bool refused = !vidmm_fail_nth(VIDMM_FAIL_MAPPING, 0);
+
+	words[2] = 22;
+	world_submit_write(&w.context, a, 12, 33);
+	wddm2_run(&w);
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(words[i], 11 * i);
+	unlock2(&w.device, a);
+	wddm2_stop(&w);
+	return refused;
+}
+
+static void pnp_05_q_480_a_refused_mapping_loses_nothing_of_a_locked_pointer(void **state)
+{
+	uint32_t n = 1;
+
+	while (wake_with_refusal(state, n))
+		n++;
+	assert_true(n > 1);
+}
+
+/*
+ * If the system refuses each mapping, the pointer faults, and the next lock shows the content.
+ */
+static void pnp_05_q_480_a_pointer_that_cannot_follow_is_reported(void **state)
+{
+	struct world w;
+
+	start(&w, state, loses_content_without_power);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, MIB, WORLD_MEMORY);
+
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	lock2(&w.device, a)[1] = 11;
+	set_power(&w, VIDMM_POWER_D3);
+	vidmm_fail_by_seed(1u << VIDMM_FAIL_MAPPING, 1, 1);
+	set_power(&w, VIDMM_POWER_D0);
+	vidmm_fail_by_seed(0, 0, 0);
+	assert_true(
+		client_told(&w.client, (uint32_t)STATUS_NO_MEMORY, "Q-480: the system refuses"));
+	unlock2(&w.device, a);
+	assert_int_equal(lock2(&w.device, a)[1], 11);
+	unlock2(&w.device, a);
+	wddm2_stop(&w);
+}
+
 /*
  * Space that is free only because everything was evicted for power off is not used: waiting
  * requests keep waiting.
@@ -737,6 +798,8 @@ int main(void)
 		ON_SIM(tdr_15_res_08_surviving_devices_keep_their_residency_lists),
 		ON_SIM(pnp_05_res_08_the_residency_list_is_restored_at_power_on),
 		ON_SIM(pnp_05_mfn_18_a_wait_continues_after_power_on),
+		ON_SIM(pnp_05_q_480_a_refused_mapping_loses_nothing_of_a_locked_pointer),
+		ON_SIM(pnp_05_q_480_a_pointer_that_cannot_follow_is_reported),
 		ON_SIM(pnp_05_lock_45_locked_content_returns_to_memory_at_power_on),
 		ON_SIM(pnp_05_res_04_paging_queue_work_is_suspended_without_power),
 		ON_SIM(pnp_05_pag_32_unencrypted_protected_content_refuses_power_off),
