@@ -45,40 +45,54 @@ void vmm_tables_free_memory(struct vmm_va *va, struct vmm_va_table *table)
 		vmm_table_free_memory(va->memory, va, table);
 }
 
-static bool timeline_uses(const struct vmm_timeline *timeline, const struct vmm_va *va)
+/* How soon the tables of a process are needed. */
+enum need { NEED_LATER, NEED_QUEUED, NEED_NOW };
+
+static enum need need_of_timeline(const struct vmm_timeline *timeline, const struct vmm_va *va)
 {
 	const struct vmm_list *link;
+	enum need need = NEED_LATER;
 
 	vmm_list_for_each (link, &timeline->work) {
 		const struct vmm_work *work = vmm_container_of(link, struct vmm_work, link);
 
-		if (work->prepared && work->device->va == va)
-			return true;
+		if (work->device->va != va)
+			continue;
+		if (work->prepared)
+			return NEED_NOW;
+		need = NEED_QUEUED;
 	}
-	return false;
+	return need;
 }
 
 /*
- * Is a packet prepared that runs in the address space, or has the GPU a command of a hardware
- * queue? Its tables may not change their place. Commands of a suspended context count as complete.
+ * NEED_NOW: a packet is prepared that runs in the address space, or the GPU has a command of a
+ * hardware queue. Its tables may not change their place. Commands of a suspended context count as
+ * complete.
  */
-static bool is_in_use(const struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class)
+static enum need need_of(const struct vmm_va *va) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = va->memory->adapter;
+	enum need need = NEED_LATER;
 
 	vmm_assert_held(&adapter->paging_lock);
 	vmm_state_lock(adapter);
-	bool used = adapter->hw_queues &&
-		    timeline_uses(&adapter->timeline[vmm_hw_timeline(adapter)], va);
-	for (uint32_t t = 0; t < adapter->node_count && !used; t++)
-		used = timeline_uses(&adapter->timeline[t], va);
+	for (uint32_t t = 0; t < vmm_timeline_count(adapter) && need != NEED_NOW; t++) {
+		enum need here = t == adapter->paging_timeline
+					 ? NEED_LATER
+					 : need_of_timeline(&adapter->timeline[t], va);
+
+		need = here > need ? here : need;
+	}
 	vmm_state_unlock(adapter);
-	return used;
+	return need;
 }
 
 /*
  * Returns the process with tables in the segment whose last packet was prepared first. The process
- * that asks comes last: its tables are needed again soon, in another place (Q-222).
+ * that asks comes last: its tables are needed again soon, in another place (Q-222). Those of a
+ * process with queued packets would come back at the next attempt: if a wait for the GPU may help,
+ * the caller waits instead.
  */
 static struct vmm_va *pick(const struct vmm_search *search) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -93,7 +107,9 @@ static struct vmm_va *pick(const struct vmm_search *search) VMM_REQUIRES(vmm_pag
 		struct vmm_va *va = vmm_container_of(link, struct vmm_va, link);
 
 		if (!va->placed_bytes[search->segment - memory->segment] || va == memory->placing ||
-		    va->used_by == search->preparation || is_in_use(va))
+		    va->used_by == search->preparation)
+			continue;
+		if (need_of(va) >= (search->blocked ? NEED_QUEUED : NEED_NOW))
 			continue;
 		if (vmm_va_owner(va) == asks)
 			own = va;

@@ -290,6 +290,66 @@ static void va_22_tables_of_a_prepared_packet_stay(void **state)
 	finish(&p);
 }
 
+/* The other process, with a packet that runs and uses its allocation of `bytes`. */
+static void run_other(struct pair *p, struct stage *theirs, uint64_t bytes)
+{
+	*theirs = p->s;
+	theirs->v.w.device = p->other;
+	theirs->v.queue = p->queue;
+	theirs->v.process = scripted_process(p->s.v.w.m, 1);
+	assert_int_equal(stage_try_context(theirs, &theirs->context), S_OK);
+	theirs->commands = va_allocate(&theirs->v, 64 * KIB, WORLD_APERTURE);
+	theirs->commands_at = va_map(&theirs->v, theirs->commands, 64 * KIB);
+	va_make(&theirs->v, theirs->commands);
+	theirs->target = va_allocate(&theirs->v, bytes, WORLD_MEMORY);
+	theirs->target_at = va_map(&theirs->v, theirs->target, bytes);
+	va_make(&theirs->v, theirs->target);
+	stage_fill(theirs, theirs->target_at, 0x0DD);
+	D3DDDICB_SUBMITCOMMAND command = stage_command(theirs);
+	assert_int_equal(stage_submit(theirs, &command), S_OK);
+	vidmm_settle(p->s.v.w.client.host);
+	while (scripted_complete(p->s.v.w.m, 1, UINT32_MAX))
+		vidmm_settle(p->s.v.w.client.host);
+	assert_int_equal(scripted_outstanding(p->s.v.w.m, 0), 1);
+}
+
+/*
+ * Memory that the GPU uses now will be free. Until then the tables of a process with a queued packet
+ * stay: each attempt to prepare the packet would bring them back.
+ */
+static void q_222_tables_of_a_queued_packet_stay_while_a_wait_may_help(void **state)
+{
+	struct stage theirs;
+	D3DDDI_MAKERESIDENT args;
+	struct pair p;
+
+	begin(&p, state, incomplete);
+	struct scripted_miniport *m = p.s.v.w.m;
+	D3DKMT_HANDLE wide = wddm2_allocate(&p.s.v.w.device, 8 * MIB, WORLD_MEMORY);
+
+	wddm2_run(&p.s.v.w);
+	run_other(&p, &theirs, 12 * MIB);
+	assert_int_equal(wddm2_try_make_one(&p.s.v.w.device, &p.s.v.queue, wide, &args), E_PENDING);
+	D3DDDICB_SUBMITCOMMAND command = stage_command(&p.s);
+	assert_int_equal(stage_submit(&p.s, &command), S_OK);
+	vidmm_settle(p.s.v.w.client.host);
+	uint32_t from = operations(&p);
+	for (uint32_t i = 0; i < 8; i++) {
+		scripted_complete(m, 1, UINT32_MAX);
+		scripted_report_progress(m, 1);
+		vidmm_settle(p.s.v.w.client.host);
+	}
+	assert_int_equal(scripted_outstanding(m, 0), 1);
+	assert_int_equal(flushes(&p, from), 0);
+	assert_int_equal(updates(&p, from, false), 0);
+	wddm2_run(&p.s.v.w);
+	wddm2_await(&p.s.v.w, &p.s.v.queue, args.PagingFenceValue);
+	assert_int_equal(va_word(&p.s.v, p.s.target_at + 64), 0x600D);
+	m->settings.complete_at_once = true;
+	stage_destroy_context(&theirs, theirs.context);
+	finish(&p);
+}
+
 static void explicit_invalidation(struct scripted_miniport *m)
 {
 	va_memory(m);
@@ -352,6 +412,7 @@ int main(void)
 		ON_SIM(va_22_addresses_change_while_the_tables_are_evicted),
 		ON_BOTH(va_22_new_addresses_bring_evicted_tables_back),
 		ON_SIM(va_22_tables_of_a_prepared_packet_stay),
+		ON_BOTH(q_222_tables_of_a_queued_packet_stay_while_a_wait_may_help),
 		ON_SIM(q_222_entries_are_invalidated_on_request),
 		ON_SIM(va_22_evicted_tables_survive_a_power_cycle),
 	};
