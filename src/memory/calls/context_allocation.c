@@ -253,8 +253,6 @@ uint64_t vmm_context_allocations_use(struct vmm_device *device, const void *cont
 		if (!is_for(of_link(link), context))
 			continue;
 		vmm_instance_activate(instance, timeline, sequence);
-		instance->gpu_wrote = true; /* each packet counts as a write (PAG-31) */
-		instance->not_written = false;
 		paged = vmm_max_u64(paged, vmm_paging_last_of(instance));
 	}
 	return paged;
@@ -284,8 +282,6 @@ static vmm_status update_locked(struct vmm_context_allocation *own, void *privat
 	if (!vmm_ok(status))
 		return status;
 	vmm_paging_mark_instance(memory, instance, true);
-	instance->gpu_wrote = true;
-	instance->not_written = false;
 	return adapter->memory->engine->wait_locked(adapter, adapter->paging_timeline,
 						    vmm_memory_flush_locked(adapter),
 						    VIDMM_WAIT_PAGING_BUFFER);

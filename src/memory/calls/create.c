@@ -135,7 +135,7 @@ static NTSTATUS ask_miniport(struct creation *c)
 		return status;
 	c->new_kmd_resource = c->resource && !c->resource->kmd;
 	c->kmd_resource = args.hResource;
-	return status;
+	return STATUS_SUCCESS;
 }
 
 /*

@@ -173,7 +173,7 @@ NTSTATUS vmm_cross_adapter_check(struct vmm_device *device, struct vmm_allocate_
 	if (!only_apertures(vmm_port_caps(device->adapter->port), set))
 		return refuse_cross_adapter(device, "segment sets may contain apertures only", set,
 					    0);
-	if (info->Size > UINT32_MAX)
+	if (info->Size >> 32)
 		return not_supported(device, "4 GiB or more are not built");
 	return request->section ? check_size(device, request, info)
 				: create_section(device, request, info);

@@ -201,13 +201,13 @@ void vmm_rename_commit_from(struct vmm_device *device, struct vmm_ref *ref,
 			    struct vmm_instance *current, uint32_t old_handle)
 {
 	struct vmm_allocation *allocation = ref->allocation;
-	bool grown = vmm_rename_is_growth(ref), busy = false;
+	bool grown = vmm_rename_is_growth(ref);
+	bool busy = current && !vmm_instance_is_idle(current);
 
 	vmm_assert_held(&device->adapter->paging_lock);
 	if (vmm_likely(current != NULL)) {
 		vmm_fast_lock_disable(current);
 		current->state = VMM_INSTANCE_PREVIOUS;
-		busy = !vmm_instance_is_idle(current);
 	}
 	ref->instance->state = VMM_INSTANCE_CURRENT;
 	ref->instance->generation = ++allocation->generation;

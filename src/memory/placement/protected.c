@@ -17,7 +17,7 @@ uint32_t vmm_protected_set(const struct vmm_memory *memory, uint64_t size_bytes)
 	for (uint32_t i = 0; i < memory->segment_count; i++) {
 		const struct vmm_port_vpr *vpr = &memory->segment[i].port->vpr;
 
-		if (vpr->size_bytes && size_bytes <= vpr->size_bytes - vpr->reserve_bytes &&
+		if (vpr->size_bytes && size_bytes <= vpr->size_bytes &&
 		    vmm_footprint_protected_units(&memory->segment[i], size_bytes) <=
 			    vpr->size_bytes - vpr->reserve_bytes)
 			set |= 1u << i;

@@ -757,42 +757,6 @@ static void swz_25_lkr_07_eviction_and_page_in_use_special_lock_transfer(void **
 	world_stop(&w);
 }
 
-/* Returns whether the n-th mapping that the eviction asked for was made, and so refused. */
-static bool evict_with_refusal(void **state, uint32_t n)
-{
-	struct world w;
-
-	world_start(&w, state, &small);
-	D3DKMT_HANDLE a = swizzled(&w, VRAM);
-	D3DKMT_HANDLE all =
-		allocate_in(&w.device, world_statistics(&w).segment[0].size_bytes, 0, VRAM);
-
-	client_write(&w.device, a, BYTES, 0x900);
-	use_now(&w, a, true);
-	uint32_t *words = client_lock(&w.device, a, ALTERNATE);
-
-	(void)vidmm_fail_nth(VIDMM_FAIL_MAPPING, n);
-	use_now(&w, all, false);
-	bool refused = !vidmm_fail_nth(VIDMM_FAIL_MAPPING, 0);
-
-	assert_int_equal(specials(), 1);
-	expect(words, BYTES, 0x900);
-	fill(words, BYTES, 0x1900);
-	assert_int_equal(client_unlock(&w.device, a), S_OK);
-	client_expect(&w.device, a, BYTES, 0x1900);
-	world_stop(&w);
-	return refused;
-}
-
-static void lkr_07_q_480_a_refused_mapping_loses_nothing_of_an_alternate_address(void **state)
-{
-	uint32_t n = 1;
-
-	while (evict_with_refusal(state, n))
-		n++;
-	assert_true(n > 1);
-}
-
 static void lkr_07_a_plain_lock_sees_what_special_lock_transfer_evicted(void **state)
 {
 	struct world w;
@@ -1012,7 +976,6 @@ int main(void)
 		BOTH(lock_32_a_failed_alternate_lock_changes_nothing),
 		BOTH(swz_24_the_alternate_address_ends_with_its_range),
 		BOTH(swz_25_lkr_07_eviction_and_page_in_use_special_lock_transfer),
-		ON_SIM(lkr_07_q_480_a_refused_mapping_loses_nothing_of_an_alternate_address),
 		BOTH(lkr_07_a_plain_lock_sees_what_special_lock_transfer_evicted),
 		BOTH(lkr_07_a_miniport_chosen_image_is_paged_in_before_a_plain_lock),
 		BOTH(lkr_07_special_lock_transfer_out_of_and_into_an_aperture),

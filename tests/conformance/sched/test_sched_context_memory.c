@@ -285,6 +285,33 @@ static void pre_11_gpu_virtual_addresses_are_not_supported(void **state)
 	stop(&w);
 }
 
+/* A flag that does nothing here is refused, not ignored. */
+static void pre_11_an_allocation_flag_that_is_not_built_is_refused(void **state)
+{
+	const DXGK_ALLOCATIONINFOFLAGS built = {.CpuVisible = 1,
+						.Cached = 1,
+						.Protected = 1,
+						.FromEndOfSegment = 1,
+						.AccessedPhysically = 1};
+	uint32_t refused = 0;
+
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
+		struct world w;
+
+		if (built.Value & 1u << bit)
+			continue;
+		maker.args.Flags.Value = 1u << bit;
+		start(&w, state, &maker);
+		assert_true(maker.status < 0);
+		assert_null(maker.args.hAllocation);
+		refused += maker.status == STATUS_NOT_SUPPORTED;
+		client_forget(&w.client);
+		stop(&w);
+	}
+	assert_true(refused > 0);
+}
+
 static void pre_11_the_miniport_destroys_its_context_allocations(void **state)
 {
 	struct maker maker = maker_of(VIDMM_DDI_CREATE_CONTEXT);
@@ -493,6 +520,7 @@ int main(void)
 		ON_BOTH(pre_11_created_only_for_the_object_under_creation),
 		ON_BOTH(pre_11_gpu_virtual_addresses_are_not_supported),
 		ON_BOTH(pre_11_the_miniport_destroys_its_context_allocations),
+		ON_SIM(pre_11_an_allocation_flag_that_is_not_built_is_refused),
 		ON_SIM(sub_20_a_context_switch_packet_precedes_eviction_of_context_memory),
 		ON_BOTH(pre_11_resident_also_for_packets_with_a_residency_list),
 		ON_SIM(sub_20_no_switch_on_a_dead_adapter),

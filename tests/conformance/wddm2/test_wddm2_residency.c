@@ -352,6 +352,21 @@ static void res_02_spl_13_a_listed_allocation_in_the_middle_is_placed_anew(void 
 	middle_end(&m);
 }
 
+/* The call places the list, and its fence comes after the content. */
+static void res_02_spl_13_the_fence_waits_for_what_is_placed_anew(void **state)
+{
+	struct middle m;
+	D3DDDI_MAKERESIDENT args;
+
+	middle_begin(&m, state, wddm2_0);
+	wddm2_run(&m.w);
+	assert_int_equal(wddm2_try_make_one(&m.w.device, &m.queue, m.other, &args), E_PENDING);
+	assert_true(wddm2_is_in_memory(&m.w.device, m.other));
+	assert_true(wddm2_fence(&m.queue) < args.PagingFenceValue);
+	wddm2_await(&m.w, &m.queue, args.PagingFenceValue);
+	middle_end(&m);
+}
+
 /* The GPU uses it when the other is made resident, so the paging queue places the list. */
 static void res_04_spl_13_a_busy_allocation_in_the_middle_is_placed_anew(void **state)
 {
@@ -436,6 +451,7 @@ int main(void)
 		ON_BOTH(pag_24_only_accessedphysically_is_mapped_into_the_aperture),
 		ON_BOTH(res_08_pri_12_devices_whose_lists_do_not_fit_take_turns),
 		ON_BOTH(res_02_spl_13_a_listed_allocation_in_the_middle_is_placed_anew),
+		ON_BOTH(res_02_spl_13_the_fence_waits_for_what_is_placed_anew),
 		ON_BOTH(res_04_spl_13_a_busy_allocation_in_the_middle_is_placed_anew),
 		ON_BOTH(res_08_spl_13_a_packet_places_its_list_anew),
 		ON_BOTH(res_08_a_submission_needs_the_list_at_submission_time),

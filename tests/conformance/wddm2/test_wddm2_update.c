@@ -145,6 +145,25 @@ static void pri_15_a_new_preference_applies_at_the_next_placement(void **state)
 	wddm2_stop(&w);
 }
 
+/* Without the bit in the mask, the member says nothing. */
+static void pri_15_a_preference_that_is_not_set_does_not_apply(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY | WORLD_APERTURE);
+	D3DDDI_UPDATEALLOCPROPERTY args = {.hPagingQueue = queue.hPagingQueue,
+					   .hAllocation = a,
+					   .PreferredSegment.SegmentId0 = 2,
+					   .SupportedSegmentSet = WORLD_MEMORY | WORLD_APERTURE,
+					   .PropertyMaskValue = SET_SEGMENTS};
+	assert_int_equal(update(&w.device, &args), S_OK);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	wddm2_stop(&w);
+}
+
 /* Physical access permits patching, and mapping into the aperture (PAG-24). */
 static void pri_15_accessedphysically_can_be_set_and_cleared(void **state)
 {
@@ -423,6 +442,7 @@ int main(void)
 		ON_BOTH(pri_15_a_move_waits_for_work_queued_before),
 		ON_BOTH(pri_15_an_update_without_a_move_completes_at_once),
 		ON_BOTH(pri_15_a_new_preference_applies_at_the_next_placement),
+		ON_BOTH(pri_15_a_preference_that_is_not_set_does_not_apply),
 		ON_BOTH(pri_15_accessedphysically_can_be_set_and_cleared),
 		ON_BOTH(pri_15_a_full_segment_is_out_of_memory),
 		ON_BOTH(pri_15_bad_requests_change_nothing),
