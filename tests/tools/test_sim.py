@@ -90,6 +90,21 @@ def pag_16_a_refused_mapping_of_a_locked_view_loses_nothing():
 
 
 @test
+def q_222_tables_of_a_queued_packet_do_not_come_and_go():
+    [path] = [path for path in SCRIPTS if path.endswith('q_222_page_tables_come_and_go.sim')]
+    sim('--script', path, '-q')
+
+
+@test
+def q_497_a_step_with_more_packets_than_the_limit_is_reported():
+    found = sim('--steps', '2000', '--packets', '2', code=1).stdout
+    assert re.search(r'step \d+ \(.*\): Q-497: the step does not end: more than 2 packets are complete$', found, re.M), found
+    sim('--steps', '2000', '--packets', '1000')
+    for wrong in ('0', 'x', '1000000001'):
+        assert '--packets' in sim('--packets', wrong, code=2).stderr
+
+
+@test
 def without_contents_nothing_is_compared():
     assert ' 0 bytes compared' in sim('--steps', '500', '--contents', 'none').stdout
     sim('--steps', '500', '--contents', 'none', '--driver', DRIVER['wrong_softgpu_skip_transfer'], '--model', 'wddm1')

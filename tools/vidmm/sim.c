@@ -163,6 +163,7 @@ int sim_main(int argc, const char **argv)
 			status = sim_script_read(options.script, &plan.setup, &steps, &plan.count);
 		plan.steps = steps;
 		plan.setup.no_contents = options.setup.no_contents;
+		plan.setup.packets = options.setup.packets;
 		exit_code = status == REPLAY_CLEAN ? (int)run_seeds(&options, &plan) : (int)status;
 	}
 	free(steps);

@@ -81,6 +81,7 @@ struct sim_setup {
 	uint32_t switch_per_1024; /* of vidmm_host_options */
 	uint32_t faults;          /* of the adapter; bit n: enum sim_fault n */
 	bool no_contents;
+	uint64_t packets; /* most completed packets of a step */
 };
 
 /* What a run found; in memory that the processes of the program share. */
@@ -125,10 +126,11 @@ struct sim {
 	struct model model;
 	const struct sim_step *step;
 	uint64_t completions; /* events of fences */
-	uint64_t findings;    /* since the step began */
-	char finding[320];    /* the first of them */
-	char rule[16];        /* of sim_rule */
-	uint32_t recoveries;  /* from timeouts, since the step began */
+	uint64_t completions_before_step;
+	uint64_t findings;   /* since the step began */
+	char finding[320];   /* the first of them */
+	char rule[16];       /* of sim_rule */
+	uint32_t recoveries; /* from timeouts, since the step began */
 	/* The step's findings are its purpose. */
 	bool findings_expected;
 	bool no_memory; /* an allocation of the library fails during the step */

@@ -16,10 +16,14 @@
 #define SEEDS_MAX         1000000u
 #define WEIGHT_MAX        1000000u
 #define PROCESSES_DEFAULT 3u
+/* A hundred times what a step needs that pages everything in. */
+#define PACKETS_DEFAULT   10000u
+#define PACKETS_MAX       1000000000u
 
 /* Values as popt stores them. NULL: the option was not given. */
 struct raw {
-	char *seed, *seeds, *steps, *processes, *driver, *model, *faults, *weights, *contents;
+	char *seed, *seeds, *steps, *processes, *packets, *driver, *model, *faults, *weights,
+		*contents;
 	int minimise, quiet;
 };
 
@@ -52,7 +56,8 @@ static bool take_numbers(const struct raw *raw, struct sim_options *options)
 	if (!take_number("seed", raw->seed, 0, UINT64_MAX, &options->setup.seed) ||
 	    !take_number("seeds", raw->seeds, 1, SEEDS_MAX, &options->seeds) ||
 	    !take_number("steps", raw->steps, 1, STEPS_MAX, &options->steps) ||
-	    !take_number("processes", raw->processes, 1, MODEL_PROCESSES, &processes))
+	    !take_number("processes", raw->processes, 1, MODEL_PROCESSES, &processes) ||
+	    !take_number("packets", raw->packets, 1, PACKETS_MAX, &options->setup.packets))
 		return false;
 	options->setup.processes = (uint32_t)processes;
 	return true;
@@ -153,7 +158,7 @@ static bool fits_together(const struct raw *raw, const struct sim_options *optio
 	if (options->script && (raw->seed || raw->seeds || raw->steps || raw->processes ||
 				raw->model || raw->faults || raw->weights))
 		return usage("--script has its seed, its settings and its steps: only --driver, "
-			     "--contents, --record, --minimise and --output apply%s",
+			     "--contents, --packets, --record, --minimise and --output apply%s",
 			     "");
 	if (options->record && options->seeds > 1)
 		return usage("--record needs one seed%s", "");
@@ -185,6 +190,7 @@ static void free_raw(struct raw *raw)
 	free(raw->seeds);
 	free(raw->steps);
 	free(raw->processes);
+	free(raw->packets);
 	free(raw->driver);
 	free(raw->model);
 	free(raw->faults);
@@ -202,6 +208,8 @@ bool sim_options_parse(int argc, const char **argv, struct sim_options *options,
 		{"steps", 0, POPT_ARG_STRING, &raw.steps, 0, "steps of each seed (default 10000)",
 		 "N"},
 		{"processes", 0, POPT_ARG_STRING, &raw.processes, 0, "1 to 8 (default 3)", "N"},
+		{"packets", 0, POPT_ARG_STRING, &raw.packets, 0,
+		 "completed packets at which a step counts as endless (default 10000)", "N"},
 		{"driver", 0, POPT_ARG_STRING, &raw.driver, 0,
 		 "miniport with the commands of softgpu: softgpu (default), or a shared object",
 		 "DRIVER"},
@@ -230,6 +238,7 @@ bool sim_options_parse(int argc, const char **argv, struct sim_options *options,
 	options->seeds = 1;
 	options->steps = STEPS_DEFAULT;
 	options->setup.seed = 1;
+	options->setup.packets = PACKETS_DEFAULT;
 	argv[0] = "vidmm sim"; /* the name that popt shows in its help */
 	poptContext context = poptGetContext(NULL, argc, argv, table, 0);
 	bool proceed = options_read(context, "sim", &help, exit_code);

@@ -6,7 +6,7 @@
 #include "sim.h"
 
 struct sim_options {
-	struct sim_setup setup; /* seed, processes, model and no_contents */
+	struct sim_setup setup; /* seed, processes, model, no_contents, packets */
 	uint64_t seeds, steps;
 	uint32_t weights[SIM_OPS];
 	uint32_t setup_faults; /* bit n: enum sim_fault n */

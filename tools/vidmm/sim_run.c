@@ -90,6 +90,7 @@ static void end_step(struct sim *sim)
 			  sim->finding);
 	sim->findings = 0;
 	sim->recoveries = 0;
+	sim->completions_before_step = sim->completions;
 	sim->findings_expected = false;
 	sim->finding[0] = '\0';
 }

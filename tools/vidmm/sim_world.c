@@ -68,12 +68,22 @@ static void note_recovery(struct sim *sim, uint32_t reason)
 			  sim->findings ? "; " : "", sim->findings ? sim->finding : "");
 }
 
+/* Paging that undoes itself keeps the step from its end. */
+static void note_completion(struct sim *sim)
+{
+	if (++sim->completions - sim->completions_before_step > sim->setup->packets)
+		sim_wrong(sim, "Q-497",
+			  "the step does not end: more than %llu packets are complete%s%s",
+			  (unsigned long long)sim->setup->packets, sim->findings ? "; " : "",
+			  sim->findings ? sim->finding : "");
+}
+
 static void on_event(void *context, const struct vidmm_event *event, const char *text)
 {
 	struct sim *sim = context;
 
 	if (event->type == VIDMM_EVENT_FENCE) {
-		sim->completions++;
+		note_completion(sim);
 		return;
 	}
 	if (event->type == VIDMM_EVENT_RECOVERY) {
