@@ -279,8 +279,8 @@ vmm_status vmm_view_map(struct vmm_memory *memory, struct vmm_instance *instance
  */
 void vmm_view_unmap(struct vmm_instance *instance) VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Nothing can undo that the content has left what the view of a locked instance shows, and the system
- * refuses to map its new place: the pointer faults from now on. (Q-480)
+ * The content has left what the view of a locked instance shows, which cannot be undone, and the
+ * system refuses to map its new place: the pointer faults from now on. (Q-480)
  */
 void vmm_view_lose(const struct vmm_instance *instance, struct vmm_os_view *view)
 	VMM_REQUIRES(vmm_paging_lock_class);

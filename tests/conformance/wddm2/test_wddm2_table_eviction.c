@@ -314,8 +314,8 @@ static void run_other(struct pair *p, struct stage *theirs, uint64_t bytes)
 }
 
 /*
- * Memory that the GPU uses now will be free. Until then the tables of a process with a queued packet
- * stay: each attempt to prepare the packet would bring them back.
+ * Memory that the GPU uses now will be free. Until then the tables of a process with a queued
+ * packet stay: each attempt to prepare the packet would bring them back.
  */
 static void q_222_tables_of_a_queued_packet_stay_while_a_wait_may_help(void **state)
 {
