@@ -601,16 +601,14 @@ static bool wake_with_refusal(void **state, uint32_t n)
 	return refused;
 }
 
-/* Views of a client of a server are mapped by the client. */
+/* The views of a server's client are mapped by the client, which refuses itself nothing here. */
 static void pnp_05_q_480_a_refused_mapping_loses_nothing_of_a_locked_pointer(void **state)
 {
 	uint32_t n = 1;
 
-	if (served_wanted())
-		skip();
 	while (wake_with_refusal(state, n))
 		n++;
-	assert_true(n > 1);
+	assert_true(n > 1 || served_wanted());
 }
 
 /*
@@ -620,8 +618,6 @@ static void pnp_05_q_480_a_pointer_that_cannot_follow_is_reported(void **state)
 {
 	struct world w;
 
-	if (served_wanted())
-		skip();
 	start(&w, state, loses_content_without_power);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
 	D3DKMT_HANDLE a = wddm2_allocate(&w.device, MIB, WORLD_MEMORY);
@@ -632,8 +628,8 @@ static void pnp_05_q_480_a_pointer_that_cannot_follow_is_reported(void **state)
 	vidmm_fail_by_seed(1u << VIDMM_FAIL_MAPPING, 1, 1);
 	set_power(&w, VIDMM_POWER_D0);
 	vidmm_fail_by_seed(0, 0, 0);
-	assert_true(
-		client_told(&w.client, (uint32_t)STATUS_NO_MEMORY, "Q-480: the system refuses"));
+	assert_true(served_wanted() || client_told(&w.client, (uint32_t)STATUS_NO_MEMORY,
+						   "Q-480: the system refuses"));
 	unlock2(&w.device, a);
 	assert_int_equal(lock2(&w.device, a)[1], 11);
 	unlock2(&w.device, a);
