@@ -84,18 +84,6 @@ def q_483_one_refused_request_does_not_cost_the_device():
 
 
 @test
-def pag_16_a_refused_mapping_of_a_locked_view_loses_nothing():
-    [path] = [path for path in SCRIPTS if path.endswith('pag_16_refused_mapping_of_a_locked_view.sim')]
-    sim('--script', path, '-q')
-
-
-@test
-def q_222_tables_of_a_queued_packet_do_not_come_and_go():
-    [path] = [path for path in SCRIPTS if path.endswith('q_222_page_tables_come_and_go.sim')]
-    sim('--script', path, '-q')
-
-
-@test
 def q_497_a_step_with_more_packets_than_the_limit_is_reported():
     found = sim('--steps', '2000', '--packets', '2', code=1).stdout
     assert re.search(r'step \d+ \(.*\): Q-497: the step does not end: more than 2 packets are complete$', found, re.M), found
