@@ -149,7 +149,6 @@ static void reset_in_memory(struct vmm_memory *memory, struct vmm_instance *inst
 		vmm_partial_drop(memory, instance);
 	vmm_swizzle_release(memory, instance);
 	(void)!vmm_ok(vmm_paging_report_lost(memory, instance));
-	instance->gpu_wrote = false;
 	instance->handover = false;
 	instance->cache = VMM_CACHE_CLEAN;
 	vmm_residency_reset(memory, instance, backed ? VMM_PLACEMENT_SYSTEM : VMM_PLACEMENT_LOST);

@@ -262,9 +262,12 @@ static void alf_22_creation_evicts_others_and_fails_if_the_range_is_locked(void 
 	assert_int_equal(client_residency(&w.device, other), EVICTED);
 	/* The only range belongs to a locked allocation. */
 	client_lock(&w.device, a, ALTERNATE);
+	w.client.reasons = 0;
 	assert_int_equal(try_primary(&w, with_range, NULL, &other), D3DERR_OUTOFVIDEOMEMORY);
+	assert_true(client_told(&w.client, STATUS_NO_VIDEO_MEMORY, "ALF-22: create refused"));
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	assert_int_equal(try_primary(&w, with_range, NULL, &other), S_OK);
+	assert_int_equal(w.client.reasons, 0);
 	world_stop(&w);
 }
 

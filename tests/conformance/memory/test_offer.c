@@ -387,6 +387,27 @@ static void ofr_07_reclaiming_an_allocation_not_offered_reports_intact(void **st
 	world_stop(&w);
 }
 
+/* The client is about to use it, so another allocation is the least recently used one. */
+static void ofr_06_a_reclaimed_allocation_counts_as_used(void **state)
+{
+	static const struct vidmm_registry_value lru[] = {
+		{"VidmmEvictionPolicy", VIDMM_EVICTION_LRU}};
+	const struct client_options options = {
+		.vram_bytes = 4 * MIB, .registry = lru, .registry_count = 1};
+	struct world w;
+	D3DKMT_HANDLE a[3];
+
+	world_start(&w, state, &options);
+	for (uint32_t i = 0; i < 3; i++)
+		a[i] = filled(&w, i);
+	offer_one(&w, a[0], LOW);
+	assert_int_equal(reclaim(&w, a[0]), FALSE);
+	apply_pressure(&w, 2); /* one MiB is free; a range needs both others */
+	assert_int_equal(client_residency(&w.device, a[0]), IN_VRAM);
+	assert_int_equal(client_residency(&w.device, a[1]), EVICTED);
+	world_stop(&w);
+}
+
 static void ofr_08_a_locked_allocation_cannot_be_offered(void **state)
 {
 	struct world w;
@@ -512,6 +533,7 @@ int main(void)
 		BOTH(ofr_06_an_offer_does_not_discard_evicted_content),
 		BOTH(ofr_02_ofr_06_a_resource_is_offered_and_reported_as_a_whole),
 		BOTH(ofr_07_reclaiming_an_allocation_not_offered_reports_intact),
+		BOTH(ofr_06_a_reclaimed_allocation_counts_as_used),
 		BOTH(ofr_08_a_locked_allocation_cannot_be_offered),
 		BOTH(ofr_09_pag_06_a_discard_copies_nothing_back),
 		BOTH(ofr_09_a_discard_from_an_aperture_frees_the_backing_store),

@@ -51,8 +51,11 @@ static void expect_no_room(struct world *w, uint32_t pages, uint32_t kind, uint3
 
 	client_forget(&w->client);
 	probe_forget();
+	w->client.reasons = 0;
 	assert_int_equal(try_pinned(w, pages, kind, set, &a), D3DERR_OUTOFVIDEOMEMORY);
 	assert_int_equal(a, 0);
+	assert_int_equal(client_told(&w->client, STATUS_NO_VIDEO_MEMORY, "PAG-19: create refused"),
+			 !too_large);
 	/*
 	 * An allocation that can never be placed is a violation of the miniport. A full zone is
 	 * not.

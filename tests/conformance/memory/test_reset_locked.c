@@ -6,6 +6,10 @@
 #include "base/base.h"
 #include "world.h"
 
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
 enum { BYTES = 64 * 1024, WORDS = BYTES / 4, STRIDE = 512 };
 
 /* A reset of the engine alone would not change memory. */
@@ -39,19 +43,39 @@ static bool answer_window(void *context, DXGKARG_ACQUIRESWIZZLINGRANGE *args, NT
 }
 
 /* Another client's device, which the timeout loses first; on virtual time. */
-static void hang(struct world *w)
+struct guilty {
+	struct client_device device;
+	struct client_context context;
+};
+
+static void open_guilty(struct world *w, struct guilty *g)
+{
+	client_open(&w->client, &g->device);
+	client_context(&g->device, 0, &g->context);
+	for (uint32_t i = 0; i < 4; i++) { /* it gets all buffers that it will need */
+		client_stall(&g->context, 1000);
+		client_submit(&g->context);
+	}
+	client_idle(&w->client);
+}
+
+static void hang_guilty(struct world *w, struct guilty *g)
 {
 	const struct softgpu_command command = {SOFTGPU_HANG, 0, sizeof(command)};
-	struct client_device guilty;
-	struct client_context context;
 
-	client_open(&w->client, &guilty);
-	client_context(&guilty, 0, &context);
-	client_command(&context, &command, sizeof(command));
-	client_submit(&context);
+	client_command(&g->context, &command, sizeof(command));
+	client_submit(&g->context);
 	vidmm_sleep_until_ns(w->client.host, vidmm_now_ns(w->client.host) + 10000000000);
-	client_context_end(&context);
-	client_close(&guilty);
+	client_context_end(&g->context);
+	client_close(&g->device);
+}
+
+static void hang(struct world *w)
+{
+	struct guilty g;
+
+	open_guilty(w, &g);
+	hang_guilty(w, &g);
 }
 
 /*
@@ -158,11 +182,64 @@ static void tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset(void **state)
 	world_stop(&w);
 }
 
+/* Takes system memory in small parts until it is refused. */
+static void exhaust_system_memory(struct world *w)
+{
+	HRESULT result;
+
+	do {
+		D3DKMT_HANDLE a = allocate_in(&w->device, PAGE, CPU, VRAM);
+		void *data;
+
+		result = client_try_lock(&w->device, &a, 0, &data);
+	} while (result == S_OK);
+	assert_int_equal(result, E_OUTOFMEMORY);
+}
+
+static bool is_readable(const void *address)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	ssize_t written = write(ends[1], address, 4);
+
+	assert_true(written == 4 || errno == EFAULT);
+	close(ends[0]);
+	close(ends[1]);
+	return written == 4;
+}
+
+/* No pages are left that the pointer could reach instead: it faults, and a reason says so. */
+static void tdr_11_without_system_memory_the_pointer_of_a_lock_faults(void **state)
+{
+	struct client_options little = small;
+	struct guilty g;
+	struct world w;
+
+	little.system_memory_bytes = 2 * MIB;
+	world_start(&w, state, &little);
+	open_guilty(&w, &g);
+	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
+	use_now(&w, a, true);
+	uint32_t *words = client_lock(&w.device, a, 0);
+	words[0] = 0x55555555;
+	exhaust_system_memory(&w);
+	w.client.reasons = 0;
+	hang_guilty(&w, &g);
+	assert_false(is_readable(words));
+	assert_non_null(strstr(w.client.reason, "TDR-11: adapter reset: no system memory"));
+	vidmm_adapter_check(w.client.adapter);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(tdr_11_swz_24_an_alternate_address_stays_mapped_across_a_reset),
 		ON_SIM(tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset),
+		ON_SIM(tdr_11_without_system_memory_the_pointer_of_a_lock_faults),
 	};
 
 	(void)on_linux;
