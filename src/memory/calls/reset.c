@@ -108,7 +108,9 @@ static void detach_cpu(struct vmm_memory *memory, struct vmm_instance *instance)
 			   "TDR-11: adapter reset: no system memory for the %llu bytes of 0x%08x, "
 			   "which the CPU has locked: its pointer is invalid from now on",
 			   (unsigned long long)a->size_bytes, instance->handle);
-	vmm_os_view_unmap(&instance->view);
+	/* Locked by its alternate address it may never have had a view. */
+	if (instance->view_current)
+		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;
 }
 

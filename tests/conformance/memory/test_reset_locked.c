@@ -210,7 +210,7 @@ static bool is_readable(const void *address)
 }
 
 /* No pages are left that the pointer could reach instead: it faults, and a reason says so. */
-static void tdr_11_without_system_memory_the_pointer_of_a_lock_faults(void **state)
+static void lose_pointer(void **state, uint32_t flags)
 {
 	struct client_options little = small;
 	struct guilty g;
@@ -221,7 +221,7 @@ static void tdr_11_without_system_memory_the_pointer_of_a_lock_faults(void **sta
 	open_guilty(&w, &g);
 	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
 	use_now(&w, a, true);
-	uint32_t *words = client_lock(&w.device, a, 0);
+	uint32_t *words = client_lock(&w.device, a, flags);
 	words[0] = 0x55555555;
 	exhaust_system_memory(&w);
 	w.client.reasons = 0;
@@ -232,6 +232,12 @@ static void tdr_11_without_system_memory_the_pointer_of_a_lock_faults(void **sta
 	assert_int_equal(client_unlock(&w.device, a), S_OK);
 	client_forget(&w.client);
 	world_stop(&w);
+}
+
+static void tdr_11_without_system_memory_the_pointer_of_a_lock_faults(void **state)
+{
+	lose_pointer(state, 0);
+	lose_pointer(state, ACQUIRE_APERTURE | USE_ALTERNATE_VA);
 }
 
 int main(void)
