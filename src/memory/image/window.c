@@ -121,7 +121,6 @@ void vmm_window_release(struct vmm_memory *memory, struct vmm_swizzling_range *r
 		return;
 	if (range->overlaid)
 		vmm_os_client_object_release(window, offset, size_bytes, false);
-	range->overlaid = false;
 	if (overlaps(memory, range, false))
 		return;
 	/*

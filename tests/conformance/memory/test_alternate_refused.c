@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* UseAlternateVA while the system refuses a mapping to which the content moves. */
+/* UseAlternateVA while an eviction fails: the system refuses a mapping, or the miniport the copy. */
 #include "world.h"
 
 enum { ALTERNATE = ACQUIRE_APERTURE | USE_ALTERNATE_VA, BYTES = 4 * PAGE };
@@ -47,13 +47,56 @@ static void lkr_07_q_480_a_refused_mapping_loses_nothing_of_an_alternate_address
 	assert_true(n > 1);
 }
 
+static bool fail_special(void *context, DXGKARG_BUILDPAGINGBUFFER *args, NTSTATUS *status)
+{
+	(void)context;
+	*status = STATUS_UNSUCCESSFUL;
+	return args->Operation == DXGK_OPERATION_SPECIAL_LOCK_TRANSFER;
+}
+
+/* The adapter is removed. Stores that waited for the move go on, and so do later ones. */
+static void lkr_07_pag_09_stores_do_not_wait_for_an_eviction_that_failed(void **state)
+{
+	struct client_context context;
+	struct client_device other;
+	struct world w;
+
+	world_start(&w, state, &small);
+	probe.edit_allocation = flag_swizzled;
+	D3DKMT_HANDLE a = allocate_in(&w.device, BYTES, CPU, VRAM);
+
+	probe.edit_allocation = NULL;
+	client_open(&w.client, &other);
+	client_context(&other, 0, &context);
+	D3DKMT_HANDLE all =
+		allocate_in(&other, world_statistics(&w).segment[0].size_bytes, 0, VRAM);
+
+	use_now(&w, a, true);
+	volatile uint32_t *words = client_lock(&w.device, a, ALTERNATE);
+
+	words[0] = 0x900;
+	probe.answer_paging = fail_special;
+	client_reference(&context, all, true);
+	(void)client_try_submit(&context);
+	client_idle(&w.client);
+	probe.answer_paging = NULL;
+	assert_int_equal(w.client.fatals, 1);
+	w.expect_fatal = true;
+	words[0] = 0x901;
+	assert_int_equal(words[0], 0x901);
+	client_context_end(&context);
+	client_close(&other);
+	client_forget(&w.client);
+	world_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_SIM(lkr_07_q_480_a_refused_mapping_loses_nothing_of_an_alternate_address),
+		BOTH(lkr_07_pag_09_stores_do_not_wait_for_an_eviction_that_failed),
 	};
 
-	(void)on_linux;
-	return cmocka_run_group_tests_name("refused mappings of alternate addresses", tests, NULL,
+	return cmocka_run_group_tests_name("failed evictions of alternate addresses", tests, NULL,
 					   NULL);
 }

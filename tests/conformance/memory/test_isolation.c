@@ -369,13 +369,14 @@ static void note_reason(void *context, const struct vidmm_event *event, const ch
 	snprintf(miniport.reason, sizeof(miniport.reason), "%s", text);
 }
 
-static void start_windows(struct world *w, void **state, uint32_t visible)
+static void start_ranges(struct world *w, void **state, uint32_t visible, uint32_t ranges)
 {
-	struct vidmm_registry_value value = {"VramCpuVisible", visible};
+	const struct vidmm_registry_value values[] = {{"VramCpuVisible", visible},
+						      {"SwizzlingRanges", ranges}};
 	const struct client_options options = {.vram_bytes = 2 * MIB,
 					       .aperture_bytes = 4 * MIB,
-					       .registry = &value,
-					       .registry_count = 1};
+					       .registry = values,
+					       .registry_count = 2};
 	bool hide = miniport.hide;
 
 	memset(&miniport, 0, sizeof(miniport));
@@ -387,6 +388,11 @@ static void start_windows(struct world *w, void **state, uint32_t visible)
 	world_start(w, state, &options);
 	assert_int_not_equal(
 		vidmm_subscribe(w->client.host, 1ull << VIDMM_EVENT_REASON, note_reason, NULL), 0);
+}
+
+static void start_windows(struct world *w, void **state, uint32_t visible)
+{
+	start_ranges(w, state, visible, 64);
 }
 
 /* What the CPU sees there: only the allocation's own image, and zeros. */
@@ -538,6 +544,7 @@ static void swz_24_q_93_a_window_that_cannot_be_private_is_not_used(void **state
 	D3DKMT_HANDLE own = allocate_in(&w.device, PICTURE, CPU, VRAM);
 	(void)lock_window(&w.device, own, 0x7700);
 	miniport.value = 0;
+	expect_fallback(p, "the window of another range");
 	miniport.at += PAGE;
 	expect_fallback(p, "the window of another range");
 	assert_int_equal(client_unlock(&w.device, own), S_OK);
@@ -553,6 +560,65 @@ static void swz_24_q_93_a_window_that_cannot_be_private_is_not_used(void **state
 	world_stop(&w);
 	miniport.hide = false;
 	free(p);
+}
+
+/* Windows side by side, at the same time: neither overlaps the other. */
+static void swz_24_q_93_two_clients_use_windows_that_do_not_overlap(void **state)
+{
+	struct test_client *p[2] = {calloc(1, sizeof(*p[0])), calloc(1, sizeof(*p[0]))};
+	uint32_t *words[2];
+	D3DKMT_HANDLE a[2];
+	struct world w;
+
+	assert_true(p[0] && p[1]);
+	start_windows(&w, state, 1);
+	probe.answer_acquire = show_picture;
+	for (uint32_t i = 0; i < 2; i++) {
+		open_test_client(&w, p[i], 0x0DDBA000 + (i << 8));
+		a[i] = allocate_in(&p[i]->device, PICTURE, CPU, VRAM);
+		words[i] = lock_window(&p[i]->device, a[i], p[i]->pattern);
+		fill_window(words[i], p[i]->pattern);
+		miniport.at += 2 * PICTURE;
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t k = 0; k < 2 * PICTURE / 4; k++)
+			assert_int_equal(words[i][k], p[i]->pattern | (uint8_t)k);
+		assert_int_equal(client_unlock(&p[i]->device, a[i]), S_OK);
+		close_test_client(p[i]);
+		free(p[i]);
+	}
+	assert_int_equal(miniport.reasons, 0);
+	world_stop(&w);
+}
+
+/* The range is used again, by a range in the segment: its release changes no content there. */
+static void swz_24_q_93_a_range_that_was_a_window_may_be_in_a_segment_next(void **state)
+{
+	struct test_client *p = calloc(1, sizeof(*p));
+	struct world w;
+
+	assert_true(p);
+	start_ranges(&w, state, 1, 1);
+	probe.answer_acquire = show_picture;
+	open_test_client(&w, p, SECRET);
+	D3DKMT_HANDLE a = allocate_in(&p->device, PICTURE, CPU, VRAM);
+	probe.edit_allocation = flag_swizzled;
+	D3DKMT_HANDLE own = allocate_in(&w.device, PICTURE, CPU, VRAM);
+	(void)lock_window(&p->device, a, p->pattern);
+	assert_int_equal(client_unlock(&p->device, a), S_OK);
+	assert_int_equal(client_deallocate(&p->device, a), S_OK);
+	client_idle(&w.client);
+	probe.answer_acquire = NULL;
+	use_now(&w, own, true);
+	uint32_t *words = client_lock(&w.device, own, ALTERNATE);
+	for (uint32_t i = 0; i < PICTURE / 4; i++)
+		words[i] = 0x700 + i;
+	assert_int_equal(client_unlock(&w.device, own), S_OK);
+	client_expect(&w.device, own, PICTURE, 0x700);
+	assert_int_equal(probe_count(PROBE_RELEASE), 2);
+	close_test_client(p);
+	free(p);
+	world_stop(&w);
 }
 
 /*
@@ -608,6 +674,8 @@ int main(void)
 		BOTH(swz_24_q_93_a_window_shows_only_its_current_users_content),
 		BOTH(swz_04_q_93_a_lock_pages_in_before_the_window_becomes_a_client_object),
 		BOTH(swz_24_q_93_a_window_that_cannot_be_private_is_not_used),
+		BOTH(swz_24_q_93_two_clients_use_windows_that_do_not_overlap),
+		BOTH(swz_24_q_93_a_range_that_was_a_window_may_be_in_a_segment_next),
 		BOTH(swz_24_q_93_a_hidden_placement_shows_only_its_users_content),
 	};
 

@@ -239,6 +239,49 @@ static void ren_08_without_a_limit_every_busy_discard_gets_memory(void **state)
 	world_stop(&w);
 }
 
+/*
+ * Less than a sixteenth of system memory is left: a discard waits for an instance, as with a limit.
+ */
+static void ren_08_with_little_system_memory_the_pool_does_not_grow(void **state)
+{
+	const struct client_options options = {.vram_bytes = 16 * MIB,
+					       .system_memory_bytes = 16 * MIB};
+	struct helper h;
+	struct world w;
+	void *data;
+
+	world_start(&w, state, &options);
+	uint64_t others = world_statistics(&w).instances;
+	D3DKMT_HANDLE a = allocate_in(&w.device, 256 * KIB, CPU, VRAM), filler = 0, last;
+	for (uint32_t i = 0; i < 4; i++) {
+		use_now(&w, a, true);
+		a = discard(&w, a, i);
+	}
+	use_now(&w, a, true);
+	uint64_t pool = world_statistics(&w).instances - others;
+	do {
+		last = filler;
+		filler = allocate_in(&w.device, 512 * KIB, CPU, VRAM);
+	} while (client_try_lock(&w.device, &filler, 0, &data) == S_OK);
+	/* DMA buffers need some. */
+	assert_int_equal(client_unlock(&w.device, last), S_OK);
+	assert_int_equal(client_deallocate(&w.device, last), S_OK);
+	uint64_t instances = world_statistics(&w).instances;
+	gate_close(&w);
+	for (uint32_t i = 1; i < pool; i++) {
+		submit_use(&w, a);
+		a = discard(&w, a, i);
+	}
+	submit_use(&w, a);
+	lock_on_thread(&h, &w, a, DISCARD);
+	gate_open(&w);
+	helper_join(&h);
+	assert_int_equal(h.result, S_OK);
+	assert_true(h.gate_was_open);
+	assert_int_equal(world_statistics(&w).instances, instances);
+	world_stop(&w);
+}
+
 static void ren_09_under_pressure_retired_instances_are_freed_without_a_copy(void **state)
 {
 	struct world w;
@@ -770,6 +813,7 @@ int main(void)
 		BOTH(ren_06_discards_cycle_through_a_bounded_list),
 		BOTH(ren_07_the_limit_counts_the_current_instance),
 		BOTH(ren_08_without_a_limit_every_busy_discard_gets_memory),
+		BOTH(ren_08_with_little_system_memory_the_pool_does_not_grow),
 		BOTH(ren_09_under_pressure_retired_instances_are_freed_without_a_copy),
 		BOTH(ren_09_instances_not_yet_retired_keep_their_content),
 		BOTH(ren_10_ref_10_with_a_full_list_discard_waits_for_a_retired_instance),
