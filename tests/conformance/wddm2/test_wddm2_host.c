@@ -508,6 +508,53 @@ static void swz_29_q_93_an_aperture_page_shows_only_its_current_users_content(vo
 	stop(&h);
 }
 
+static void visible(struct scripted_miniport *m)
+{
+	wddm2_0(m);
+	m->settings.complete_at_once = true;
+}
+
+/* Locks and moves of the content need no descriptor that the creation has not made. */
+static void expect_prepared(void **state, world_setup *setup)
+{
+	const struct scripted_allocation spec = {.size_bytes = 4 * KIB,
+						 .flags = PHYSICAL,
+						 .read_set = BOTH_SEGMENTS,
+						 .write_set = BOTH_SEGMENTS};
+	struct other o = {.retained_fd = -1};
+	struct host h;
+	uint32_t n = 0;
+	bool refused;
+
+	start(&h, state, setup);
+	client_open_out_of_process(&h.w.client, &o.viewer, &o.device);
+	o.queue = wddm2_queue(&o.device);
+	do {
+		(void)vidmm_fail_nth(VIDMM_FAIL_DESCRIPTOR, ++n);
+		HRESULT result = wddm2_try_allocate(&o.device, &spec, &o.allocation);
+		refused = !vidmm_fail_nth(VIDMM_FAIL_DESCRIPTOR, 0);
+		assert_int_equal(result, refused ? E_OUTOFMEMORY : S_OK);
+	} while (refused);
+	assert_true(n > 1);
+	(void)vidmm_fail_nth(VIDMM_FAIL_DESCRIPTOR, 1);
+	wddm2_make(&h.w, &o.device, &o.queue, &o.allocation, 1);
+	*lock_other(&o) = 0x455;
+	unlock_other(&o);
+	assert_int_equal(wddm2_evict(&o.device, o.allocation, 0), S_OK);
+	wddm2_run(&h.w);
+	assert_int_equal(*lock_other(&o), 0x455);
+	unlock_other(&o);
+	assert_int_equal(vidmm_fail_nth(VIDMM_FAIL_DESCRIPTOR, 0), 1);
+	client_close_out_of_process(&o.viewer, &o.device);
+	stop(&h);
+}
+
+static void q_455_a_creation_makes_all_memory_objects_of_its_client(void **state)
+{
+	expect_prepared(state, visible);
+	expect_prepared(state, hosted_64k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +568,7 @@ int main(void)
 		ON_BOTH(lock_46_swz_29_a_locked_allocation_moves_and_its_pages_are_unmapped),
 		ON_BOTH(swz_29_power_off_and_destruction_unmap_pages),
 		ON_BOTH(swz_29_q_93_an_aperture_page_shows_only_its_current_users_content),
+		ON_SIM(q_455_a_creation_makes_all_memory_objects_of_its_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
