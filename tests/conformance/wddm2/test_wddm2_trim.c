@@ -37,6 +37,7 @@ static void groups(struct scripted_miniport *m)
 	DXGK_SEGMENTFLAGS local = {.LocalBudgetGroup = 1}, other = {.NonLocalBudgetGroup = 1};
 
 	wddm2_0(m);
+	m->settings.caps.SupportSurpriseRemoval = 1;
 	m->settings.complete_at_once = true;
 	m->settings.segment[0].flags |= local.Value;
 	m->settings.segment[1].flags |= other.Value;
@@ -445,6 +446,33 @@ static void res_09_no_callback_runs_after_unregistering(void **state)
 	wddm2_stop(&w);
 }
 
+/* The adapter is removed while the callback runs: no packet completes that would end the wait. */
+static void res_09_pnp_08_unregistering_waits_for_the_callback_of_a_removed_adapter(void **state)
+{
+	struct vidmm_process *process;
+	struct driver d;
+	struct world w;
+	LUID luid;
+
+	start_kmt(&w, state, &d, &process, &luid);
+	kmt_resident(&d);
+	D3DKMT_REGISTERTRIMNOTIFICATION args = {
+		.AdapterLuid = luid, .hDevice = d.kmt_device, .Callback = kmt_trim, .Context = &d};
+	assert_int_equal(D3DKMTRegisterTrimNotification(&args), STATUS_SUCCESS);
+	d.count = 0;
+	d.sleep_ns = SECOND / 4;
+	assert_int_equal(vidmm_process_set_budget(process, w.client.adapter, 0, MIB), 0);
+	vidmm_settle(w.client.host);
+	assert_true(d.inside);
+	assert_int_equal(vidmm_adapter_remove(w.client.adapter, VIDMM_REMOVAL_PNP), 0);
+	assert_true(d.inside);
+	D3DKMT_UNREGISTERTRIMNOTIFICATION end = {.Handle = args.Handle};
+	assert_int_equal(D3DKMTUnregisterTrimNotification(&end), STATUS_SUCCESS);
+	assert_false(d.inside);
+	vidmm_process_close(process);
+	wddm2_stop(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +486,7 @@ int main(void)
 		ON_BOTH(res_09_a_function_that_cannot_be_set_replaces_none),
 		ON_BOTH(res_09_a_d3dkmt_client_gets_its_registered_callback),
 		ON_SIM(res_09_no_callback_runs_after_unregistering),
+		ON_SIM(res_09_pnp_08_unregistering_waits_for_the_callback_of_a_removed_adapter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
