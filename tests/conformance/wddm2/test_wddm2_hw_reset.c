@@ -197,15 +197,16 @@ static void tdrs_09_a_disablegputimeout_queue_is_not_reset(void **state)
 	hw_stop(&h);
 }
 
+static const struct vidmm_tdr_options ignoring = {.level = 3,
+						  .delay_ms = 2000,
+						  .ddi_delay_ms = 5000,
+						  .limit_time_ms = 60000,
+						  .limit_count = 5,
+						  .debug_mode = 1};
+
 static void tdr_01_tdr_21_no_engine_reset_if_timeouts_are_ignored(void **state)
 {
-	const struct vidmm_tdr_options tdr = {.level = 3,
-					      .delay_ms = 2000,
-					      .ddi_delay_ms = 5000,
-					      .limit_time_ms = 60000,
-					      .limit_count = 5,
-					      .debug_mode = 1};
-	const struct client_options options = {.tdr = &tdr};
+	const struct client_options options = {.tdr = &ignoring};
 	struct hw_world h;
 
 	hw_start_with(&h, state, NULL, &options);
@@ -219,33 +220,64 @@ static void tdr_01_tdr_21_no_engine_reset_if_timeouts_are_ignored(void **state)
 	hw_stop(&h);
 }
 
-static void sch_11_an_unanswered_suspendcontext_resets_the_engine(void **state)
+/* A packet of one queue runs, and its context is asked to leave the GPU for other memory. */
+static struct hw_queue suspend_without_answer(struct hw_world *h, D3DDDICB_CREATEPAGINGQUEUE *queue)
 {
-	struct hw_world h;
-
-	start(&h, state, NULL);
-	struct scripted_miniport *m = h.w.m;
+	struct scripted_miniport *m = h->w.m;
 	/* that does not concern this */
-	struct hw_queue q = hw_queue(&h, h.context, NO_GPU_TIMEOUT);
+	struct hw_queue q = hw_queue(h, h->context, NO_GPU_TIMEOUT);
+
 	m->settings.complete_at_once = true;
-	hw_listing(h.device, 12 * MIB);
-	hw_settle(&h);
+	hw_listing(h->device, 12 * MIB);
+	hw_settle(h);
 	m->settings.complete_at_once = false;
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	m->settings.hw_withhold_suspension = true;
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h.w.device);
-	D3DKMT_HANDLE other = wddm2_allocate(&h.w.device, 12 * MIB, WORLD_MEMORY);
+	*queue = wddm2_queue(&h->w.device);
+	D3DKMT_HANDLE other = wddm2_allocate(&h->w.device, 12 * MIB, WORLD_MEMORY);
 	D3DDDI_MAKERESIDENT wanted = {
-		.hPagingQueue = queue.hPagingQueue, .NumAllocations = 1, .AllocationList = &other};
-	assert_int_equal(wddm2_try_make(&h.w.device, &wanted), E_PENDING);
-	hw_settle(&h);
+		.hPagingQueue = queue->hPagingQueue, .NumAllocations = 1, .AllocationList = &other};
+	assert_int_equal(wddm2_try_make(&h->w.device, &wanted), E_PENDING);
+	hw_settle(h);
 	assert_int_equal(scripted_count(m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
+	return q;
+}
+
+static void sch_11_an_unanswered_suspendcontext_resets_the_engine(void **state)
+{
+	D3DDDICB_CREATEPAGINGQUEUE queue;
+	struct hw_world h;
+
+	start(&h, state, NULL);
+	(void)suspend_without_answer(&h, &queue);
 	let_pass(&h, 3 * SECOND_NS);
-	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_HW_ENGINE), 1);
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESET_HW_ENGINE), 1);
 	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_HUNG);
-	m->settings.hw_withhold_suspension = false;
+	h.w.m->settings.hw_withhold_suspension = false;
 	hw_run(&h);
 	assert_int_equal(wddm2_fence(&queue), 1); /* that freed the memory */
+	hw_stop(&h);
+}
+
+/* Each period of TdrDelay has one timeout, which is ignored, until the answer comes. */
+static void tdr_01_sch_11_an_unanswered_suspendcontext_is_ignored(void **state)
+{
+	const struct client_options options = {.tdr = &ignoring};
+	D3DDDICB_CREATEPAGINGQUEUE queue;
+	struct hw_world h;
+
+	hw_start_with(&h, state, NULL, &options);
+	struct scripted_miniport *m = h.w.m;
+	struct hw_queue q = suspend_without_answer(&h, &queue);
+	uint64_t before = client_events(&h.w.client, VIDMM_EVENT_RECOVERY);
+	let_pass(&h, 9 * SECOND_NS);
+	assert_int_equal(client_events(&h.w.client, VIDMM_EVENT_RECOVERY) - before, 2 * 4);
+	assert_int_equal(scripted_count(m, VIDMM_DDI_RESET_HW_ENGINE), 0);
+	m->settings.hw_withhold_suspension = false;
+	scripted_hw_suspended(m, 0, m->hw_context[0].suspend_fence);
+	hw_run(&h);
+	assert_int_equal(wddm2_fence(&queue), 1);
+	assert_int_equal(hw_value(&q), 1);
 	hw_stop(&h);
 }
 
@@ -413,6 +445,7 @@ int main(void)
 		ON_SIM(tdr_01_tdr_21_no_engine_reset_if_timeouts_are_ignored),
 		ON_SIM(tdrs_09_a_disablegputimeout_queue_is_not_reset),
 		ON_SIM(sch_11_an_unanswered_suspendcontext_resets_the_engine),
+		ON_SIM(tdr_01_sch_11_an_unanswered_suspendcontext_is_ignored),
 		ON_SIM(tdr_21_a_page_fault_can_request_an_engine_reset),
 		ON_SIM(tdr_21_a_page_fault_of_a_queue_that_has_ended_resets_no_adapter),
 		ON_SIM(tdr_21_a_page_fault_names_the_context_that_a_client_is_ending),
