@@ -134,6 +134,31 @@ static void pag_25_destruction_while_resident_is_notified(void **state)
 	wddm2_stop(&w);
 }
 
+/* Without system memory for the content it stays, and the miniport is notified again. (PAG-25) */
+static void pag_25_an_eviction_that_fails_is_notified_again(void **state)
+{
+	static const struct client_options options = {.system_memory_bytes = 8 * MIB};
+	struct world w;
+
+	world_start_with(&w, state, at_once, &options);
+	world_open(&w);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = allocate(&w.device, 12 * MIB, PHYSICAL | NOTIFY_RESIDENCY, WORLD_MEMORY);
+	uint32_t from = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	wddm2_make(&w, &w.device, &queue, &a, 1);
+	assert_int_equal(wddm2_evict(&w.device, a, 0), S_OK);
+	wddm2_run(&w);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	assert_string_equal(operations(&w, from), "F+-+");
+	const struct scripted_call *call = scripted_last(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	assert_int_equal(call->in.paging.NotifyResidency.PhysicalAddress.SegmentId, 1);
+	/* It has not left, so its destruction is a change. */
+	assert_int_equal(client_deallocate(&w.device, a), S_OK);
+	world_await(&w, VIDMM_DDI_DESTROY_ALLOCATION, 1);
+	assert_string_equal(operations(&w, from), "F+-+-");
+	wddm2_stop(&w);
+}
+
 /* The address in a submission equals the one in the notification. */
 static void pag_25_the_notified_address_equals_the_patched_one(void **state)
 {
@@ -331,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(pag_25_each_residency_change_has_one_notification),
 		ON_BOTH(pag_25_destruction_while_resident_is_notified),
+		ON_BOTH(pag_25_an_eviction_that_fails_is_notified_again),
 		ON_BOTH(pag_25_the_notified_address_equals_the_patched_one),
 		ON_BOTH(pag_26_without_virtual_addresses_operations_stay_physical),
 		ON_BOTH(pag_32_protected_content_is_discarded_or_paged_encrypted),
