@@ -61,6 +61,46 @@ static void res_03_pri_06_memory_is_usable_at_the_paging_fence_value(void **stat
 	wddm2_stop(&w);
 }
 
+/* Makes one resident while the n-th allocation of memory fails. Returns whether one failed. */
+static bool make_with_refusal(void **state, uint32_t n)
+{
+	struct world w;
+	D3DDDI_MAKERESIDENT args;
+
+	world_start(&w, state, wddm2_0);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	D3DKMT_HANDLE a = wddm2_allocate(&w.device, 64 * KIB, WORLD_MEMORY);
+	(void)vidmm_fail_nth(VIDMM_FAIL_ALLOCATION, n);
+	HRESULT result = wddm2_try_make_one(&w.device, &queue, a, &args);
+	bool refused = !vidmm_fail_nth(VIDMM_FAIL_ALLOCATION, 0);
+	if (result != E_PENDING) {
+		assert_true(refused);
+		assert_int_equal(result, E_OUTOFMEMORY);
+		assert_int_equal(args.NumAllocations, 0);
+		assert_int_equal(args.PagingFenceValue, 0);
+		assert_int_equal(wddm2_evict(&w.device, a, 0), E_INVALIDARG); /* not listed */
+		world_expect_finding(&w, "RES-06");
+		assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), E_PENDING);
+	}
+	/* The first value: the refused call used none up. */
+	assert_int_equal(args.NumAllocations, 1);
+	assert_int_equal(args.PagingFenceValue, 1);
+	assert_int_equal(wddm2_fence(&queue), 0);
+	wddm2_await(&w, &queue, 1);
+	assert_true(wddm2_is_in_memory(&w.device, a));
+	wddm2_stop(&w);
+	return refused;
+}
+
+static void res_03_q_480_without_memory_makeresident_queues_nothing(void **state)
+{
+	uint32_t n = 1;
+
+	while (make_with_refusal(state, n))
+		n++;
+	assert_true(n > 1);
+}
+
 /* A submission right after the call, before the fence: it runs when its memory is resident. */
 static void res_03_a_submission_before_the_fence_waits_for_its_memory(void **state)
 {
@@ -422,6 +462,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(res_03_pri_06_memory_is_usable_at_the_paging_fence_value),
+		ON_BOTH(res_03_q_480_without_memory_makeresident_queues_nothing),
 		ON_BOTH(res_03_a_submission_before_the_fence_waits_for_its_memory),
 		ON_BOTH(res_04_only_three_queue_priorities_are_accepted),
 		ON_BOTH(res_04_higher_priorities_are_served_first),
