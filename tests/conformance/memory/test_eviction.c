@@ -398,6 +398,44 @@ static void seg_27_each_process_has_its_share_of_a_segment(void **state)
 	world_stop(&w);
 }
 
+/* The first of three processes leaves the segment. Only what the other two have now counts. */
+static void seg_27_a_process_that_leaves_does_not_change_the_shares_of_others(void **state)
+{
+	enum { MOST = PIECES - 2 };
+	struct client_device growing, large;
+	struct client_context growings, larges;
+	D3DKMT_HANDLE theirs[PIECES], most[MOST];
+	struct world w;
+
+	world_start(&w, state, &small);
+	client_open(&w.client, &growing);
+	client_context(&growing, 0, &growings);
+	client_open(&w.client, &large);
+	client_context(&large, 0, &larges);
+	D3DKMT_HANDLE first = allocate_in(&w.device, 512 * KIB, CPU, VRAM);
+
+	for (uint32_t i = 0; i < PIECES; i++)
+		theirs[i] = allocate_in(&growing, 512 * KIB, CPU, VRAM);
+	for (uint32_t i = 0; i < MOST; i++)
+		most[i] = allocate_in(&large, 512 * KIB, CPU, VRAM);
+	use_now(&w, first, true);
+	submit_use(&growings, theirs[0]);
+	for (uint32_t i = 0; i < MOST; i++)
+		submit_use(&larges, most[i]);
+	assert_int_equal(residents(&large, most, MOST), MOST);
+	assert_int_equal(client_deallocate(&w.device, first), S_OK);
+	/* It grows at the cost of the large one up to about half, then at its own. */
+	for (uint32_t i = 1; i < PIECES; i++)
+		submit_use(&growings, theirs[i]);
+	assert_int_equal(residents(&large, most, MOST), PIECES / 2 - 1);
+	assert_int_equal(residents(&growing, theirs, PIECES), PIECES / 2 + 1);
+	client_context_end(&growings);
+	client_close(&growing);
+	client_context_end(&larges);
+	client_close(&large);
+	world_stop(&w);
+}
+
 /* An allocation of higher priority is not evicted, however much its process has. */
 static void seg_27_priority_takes_precedence_over_fair_shares(void **state)
 {
@@ -440,6 +478,7 @@ int main(void)
 		BOTH(pag_17_content_survives_repeated_eviction),
 		BOTH(seg_20_without_a_large_enough_aperture_eviction_is_direct),
 		BOTH(seg_27_each_process_has_its_share_of_a_segment),
+		BOTH(seg_27_a_process_that_leaves_does_not_change_the_shares_of_others),
 		BOTH(seg_27_priority_takes_precedence_over_fair_shares),
 	};
 
