@@ -21,6 +21,12 @@ static void with_addresses(struct scripted_miniport *m)
 	m->settings.complete_at_once = m->settings.hw_by_hand = true;
 }
 
+static void with_private_data(struct scripted_miniport *m)
+{
+	with_addresses(m);
+	m->settings.context.DmaBufferPrivateDataSize = 16;
+}
+
 static void without_the_ddi(struct scripted_miniport *m)
 {
 	with_addresses(m);
@@ -503,6 +509,45 @@ static void prs_10_the_private_data_of_d3dkmt_presents_reaches_the_miniport(void
 	hw_stop(&b.h);
 }
 
+static void write_private_data(void *context, struct scripted_miniport *m,
+			       struct scripted_call *call)
+{
+	const uint64_t *word = context;
+	DXGKARG_PRESENT *args = call->args;
+
+	(void)m;
+	if (call->ddi != VIDMM_DDI_PRESENT_TO_HW_QUEUE)
+		return;
+	assert_int_equal(args->DmaBufferPrivateDataSize, 16);
+	memcpy(args->pDmaBufferPrivateData, word, sizeof(*word));
+	args->pDmaBufferPrivateData = (char *)args->pDmaBufferPrivateData + sizeof(*word);
+}
+
+/* Only the part that was written; the next present writes none. */
+static void prs_10_private_data_that_a_present_writes_is_submitted_with_it(void **state)
+{
+	uint64_t word = 0x5EED5EED5EED5EED;
+	struct show b;
+
+	begin(&b, state, with_private_data);
+	b.h.w.m->hook = write_private_data;
+	b.h.w.m->hook_context = &word;
+	assert_int_equal(present(&b, 1), STATUS_SUCCESS);
+	hw_run(&b.h);
+	b.h.w.m->hook = NULL;
+	assert_int_equal(present(&b, 2), STATUS_SUCCESS);
+	hw_run(&b.h);
+	for (uint32_t i = 0; i < 2; i++) {
+		const DXGKARG_SUBMITCOMMANDTOHWQUEUE *submit =
+			&scripted_nth(b.h.w.m, VIDMM_DDI_SUBMIT_COMMAND_TO_HW_QUEUE, i)
+				 ->in.submit_to_hw_queue;
+
+		assert_int_equal(submit->DmaBufferPrivateDataSize, i ? 0 : sizeof(word));
+	}
+	assert_int_equal(b.h.w.m->hw_queue[0].last_private, word);
+	hw_stop(&b.h);
+}
+
 static void q_342_pfnsubmitpresenttohwqueuecb_presents_with_the_next_id(void **state)
 {
 	struct driver d;
@@ -592,6 +637,7 @@ int main(void)
 		ON_BOTH(prs_10_q_61_presents_behind_a_wait_end_with_their_queue),
 		ON_BOTH(prs_10_pfnsubmitpresentblttohwqueuecb_presents_the_whole_source),
 		ON_BOTH(prs_10_the_private_data_of_d3dkmt_presents_reaches_the_miniport),
+		ON_BOTH(prs_10_private_data_that_a_present_writes_is_submitted_with_it),
 		ON_BOTH(q_342_pfnsubmitpresenttohwqueuecb_presents_with_the_next_id),
 		ON_SIM(q_342_a_present_needs_one_queue),
 		ON_SIM(q_343_a_present_without_a_destination_is_refused),
