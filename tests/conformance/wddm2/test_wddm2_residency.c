@@ -264,6 +264,30 @@ static void pag_24_only_accessedphysically_is_mapped_into_the_aperture(void **st
 	wddm2_stop(&w);
 }
 
+/* Its first choice is the aperture segment, which means system memory: it is there already. */
+static void pag_24_content_whose_first_choice_is_an_aperture_stays_in_system_memory(void **state)
+{
+	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,
+						 .flags = WORLD_CPU_VISIBLE,
+						 .read_set = WORLD_MEMORY | WORLD_APERTURE,
+						 .write_set = WORLD_MEMORY | WORLD_APERTURE,
+						 .preferred = 2};
+	struct world w;
+	D3DKMT_HANDLE a;
+
+	world_start(&w, state, at_once);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
+	assert_int_equal(wddm2_try_allocate(&w.device, &spec, &a), S_OK);
+	uint32_t before = scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER);
+	for (uint32_t i = 0; i < 3; i++) {
+		wddm2_make(&w, &w.device, &queue, &a, 1);
+		assert_int_equal(client_residency(&w.device, a),
+				 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
+	}
+	assert_int_equal(scripted_count(w.m, VIDMM_DDI_BUILD_PAGING_BUFFER), before);
+	wddm2_stop(&w);
+}
+
 /*
  * Two devices that need 70 % of the memory each take turns. Listed allocations that no submission
  * references are paged in as well.
@@ -449,6 +473,7 @@ int main(void)
 		ON_BOTH(dma_26_pri_11_referencing_a_non_resident_allocation_is_a_device_error),
 		ON_BOTH(dma_27_pag_24_only_accessedphysically_allocations_are_patched),
 		ON_BOTH(pag_24_only_accessedphysically_is_mapped_into_the_aperture),
+		ON_BOTH(pag_24_content_whose_first_choice_is_an_aperture_stays_in_system_memory),
 		ON_BOTH(res_08_pri_12_devices_whose_lists_do_not_fit_take_turns),
 		ON_BOTH(res_02_spl_13_a_listed_allocation_in_the_middle_is_placed_anew),
 		ON_BOTH(res_02_spl_13_the_fence_waits_for_what_is_placed_anew),
