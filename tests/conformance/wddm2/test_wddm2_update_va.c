@@ -203,6 +203,38 @@ static void va_10_invalid_update_operations_are_refused(void **state)
 	va_finish(&t.v);
 }
 
+static D3DKMT_HANDLE fence_with(struct tiles *t, uint32_t flags)
+{
+	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 args = {.Info.Type = D3DDDI_MONITORED_FENCE};
+
+	args.Info.Flags.Value = flags;
+	assert_int_equal(
+		t->v.w.device.cb->pfnCreateSynchronizationObject2Cb(t->v.w.device.handle, &args),
+		S_OK);
+	return args.hSyncObject;
+}
+
+/* The update signals its fence, and waits for it unless DoNotWait is set. */
+static void va_10_sfl_15_sfl_16_the_fence_must_allow_the_signal_and_the_wait(void **state)
+{
+	struct tiles t;
+
+	begin(&t, state, va_memory);
+	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION o = map_of(&t, 0, 3, 1);
+	t.fence = fence_with(&t, 0x10); /* NoSignal */
+	assert_int_equal(update(&t, &o, 1, 0, false), E_ACCESSDENIED);
+	world_expect_finding(&t.v.w, "SFL-15");
+	t.fence = fence_with(&t, 0x20); /* NoWait */
+	assert_int_equal(update(&t, &o, 1, 0, true), E_ACCESSDENIED);
+	world_expect_finding(&t.v.w, "SFL-16");
+	wddm2_run(&t.v.w);
+	assert_int_equal(tile_at(&t, 0), 0);
+	assert_int_equal(update(&t, &o, 1, 0, false), S_OK);
+	wddm2_run(&t.v.w);
+	assert_int_equal(tile_at(&t, 0), 103);
+	va_finish(&t.v);
+}
+
 /* VA-09: a range freed meanwhile is not changed, also if another mapping has its address. */
 static void va_09_va_10_updates_of_freed_ranges_and_allocations_are_dropped(void **state)
 {
@@ -322,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(va_10_operations_apply_in_array_order_after_the_fence),
+		ON_BOTH(va_10_sfl_15_sfl_16_the_fence_must_allow_the_signal_and_the_wait),
 		ON_SIM(va_10_a_smaller_allocation_size_repeats_over_the_range),
 		ON_SIM(va_10_invalid_update_operations_are_refused),
 		ON_SIM(va_09_va_10_updates_of_freed_ranges_and_allocations_are_dropped),
