@@ -324,6 +324,42 @@ static void tdrs_01_tdrs_11_waits_on_a_max_valued_fence_complete(void **state)
 	priority_stop(&p);
 }
 
+/* SYN-28: a context of another device of the process, which a reset has lost. */
+static void tdrs_01_syn_28_a_lost_context_cannot_take_part_in_a_broadcast_signal(void **state)
+{
+	struct vidmm_tdr_options tdr = timeout_defaults(VIDMM_HOST_SIM);
+	struct priority_world p;
+
+	queue_start_with(&p, state, per_engine, &tdr);
+	struct lane *lost = queue_lane(&p, 0, 'a');
+	D3DKMT_ADAPTERINFO info;
+	D3DKMT_ENUMADAPTERS2 all = {.NumAdapters = 1, .pAdapters = &info};
+
+	lane_enter(lost);
+	assert_int_equal(D3DKMTEnumAdapters2(&all), STATUS_SUCCESS);
+	D3DKMT_CREATEDEVICE another = {.hAdapter = info.hAdapter};
+	assert_int_equal(D3DKMTCreateDevice(&another), STATUS_SUCCESS);
+	p.device[0] = another.hDevice;
+	struct lane *b = queue_lane(&p, 0, 'b');
+	struct queue_fence f = queue_fence(b, 0, 0);
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECT2 args = {.hContext = b->context,
+						    .ObjectCount = 1,
+						    .ObjectHandleArray = {f.handle},
+						    .BroadcastContextCount = 1,
+						    .BroadcastContext = {lost->context},
+						    .Fence.FenceValue = 1};
+	lane_render(lost); /* this one hangs */
+	vidmm_sleep_until_ns(p.w.client.host, vidmm_now_ns(p.w.client.host) + 5 * NS_PER_S);
+	vidmm_settle(p.w.client.host);
+	lane_enter(b);
+	assert_int_equal(D3DKMTSignalSynchronizationObject2(&args), STATUS_DEVICE_REMOVED);
+	client_settle(&p.w.client);
+	assert_int_equal(*f.value, 0);
+	assert_int_equal(lane_signal(b, f.handle, 2), STATUS_SUCCESS);
+	assert_int_equal(*f.value, 2);
+	priority_stop(&p);
+}
+
 /* ---- power ---- */
 
 static void pnp_05_a_queued_wait_survives_a_power_change(void **state)
@@ -566,6 +602,7 @@ int main(void)
 		ON_BOTH(q_46_destroying_a_device_ends_a_lock_that_waits_for_its_packets),
 		ON_BOTH(sfl_11_syn_23_a_context_waits_for_a_context_of_another_adapter),
 		ON_SIM(tdrs_11_signals_of_lost_contexts_are_never_executed),
+		ON_SIM(tdrs_01_syn_28_a_lost_context_cannot_take_part_in_a_broadcast_signal),
 		ON_SIM(tdrs_01_tdrs_11_waits_on_a_max_valued_fence_complete),
 		ON_BOTH(pnp_05_a_queued_wait_survives_a_power_change),
 		ON_BOTH(pnp_05_q_71_a_lock_behind_a_wait_does_not_block_power_down),
