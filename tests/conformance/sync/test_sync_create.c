@@ -313,6 +313,31 @@ static void syn_17_creation_without_memory_leaves_nothing(void **state)
 	sync_stop(&s);
 }
 
+/* A shared fence has a page of its own for each opening; the system refuses one of the mappings. */
+static void syn_17_shr_32_without_a_mapping_no_shared_fence_is_created(void **state)
+{
+	struct sync_world s;
+	uint32_t n = 0;
+	bool refused;
+
+	sync_start(&s, state, sync_3_0);
+	do {
+		D3DKMT_CREATESYNCHRONIZATIONOBJECT2 args = {.Info.MonitoredFence.InitialFenceValue =
+								    17};
+		(void)vidmm_fail_nth(VIDMM_FAIL_MAPPING, ++n);
+		NTSTATUS status = sync_try_create(&s, D3DDDI_MONITORED_FENCE, 0x3, &args);
+		refused = !vidmm_fail_nth(VIDMM_FAIL_MAPPING, 0);
+		assert_int_equal(status, refused ? STATUS_NO_MEMORY : STATUS_SUCCESS);
+		if (refused)
+			continue;
+		const uint64_t *value = args.Info.MonitoredFence.FenceValueCPUVirtualAddress;
+		assert_int_equal(*value, 17);
+		assert_int_equal(sync_destroy(args.hSyncObject), STATUS_SUCCESS);
+	} while (refused);
+	assert_true(n > 1);
+	sync_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +354,7 @@ int main(void)
 		ON_BOTH(syn_14_syn_15_objects_end_with_their_device_or_process),
 		ON_BOTH(syn_16_sfl_01_unused_input_fields_are_ignored),
 		ON_BOTH(syn_17_creation_without_memory_leaves_nothing),
+		ON_SIM(syn_17_shr_32_without_a_mapping_no_shared_fence_is_created),
 	};
 
 	return cmocka_run_group_tests_name("sync create", tests, NULL, NULL);
