@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* UseAlternateVA while an eviction fails: the system refuses a mapping, or the miniport the copy. */
+/* UseAlternateVA while an eviction fails: a mapping is refused, or the miniport fails the copy. */
 #include "world.h"
 
 enum { ALTERNATE = ACQUIRE_APERTURE | USE_ALTERNATE_VA, BYTES = 4 * PAGE };

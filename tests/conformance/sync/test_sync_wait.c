@@ -433,6 +433,28 @@ static void mfn_20_mfn_11_signals_and_waits_allocate_nothing(void **state)
 	sync_stop(&s);
 }
 
+static void removable(struct scripted_miniport *m)
+{
+	sync_3_0(m);
+	m->settings.caps.SupportSurpriseRemoval = 1;
+}
+
+/* No packet and no client signals the fence any more. */
+static void pnp_08_the_removal_of_the_adapter_ends_the_waits_of_its_devices(void **state)
+{
+	struct sync_world s;
+	struct sync_waiter v = {0};
+
+	sync_start(&s, state, removable);
+	struct sync_fence f = sync_fence(&s, 0, 0);
+	v.process = s.process;
+	sync_waiter_start(&s, &v, f.handle, 1);
+	assert_int_equal(atomic_load(&v.done), 0);
+	assert_int_equal(vidmm_adapter_remove(s.w.client.adapter, VIDMM_REMOVAL_PNP), 0);
+	assert_int_equal(sync_waiter_join(&v), STATUS_DEVICE_REMOVED);
+	sync_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +473,7 @@ int main(void)
 		ON_BOTH(mfn_20_mfn_11_signals_and_waits_allocate_nothing),
 		ON_BOTH(mfn_19_posix_signals_to_the_thread_end_no_wait),
 		ON_BOTH(pnp_05_mfn_18_a_cpu_wait_survives_a_power_change),
+		ON_BOTH(pnp_08_the_removal_of_the_adapter_ends_the_waits_of_its_devices),
 	};
 
 	return cmocka_run_group_tests_name("sync wait", tests, NULL, NULL);
