@@ -108,7 +108,7 @@ static void detach_cpu(struct vmm_memory *memory, struct vmm_instance *instance)
 			   "TDR-11: adapter reset: no system memory for the %llu bytes of 0x%08x, "
 			   "which the CPU has locked: its pointer is invalid from now on",
 			   (unsigned long long)a->size_bytes, instance->handle);
-	/* Locked by its alternate address it may never have had a view. */
+	/* An instance that is locked by an alternate address only has no view to unmap. */
 	if (instance->view_current)
 		vmm_os_view_unmap(&instance->view);
 	instance->view_current = false;

@@ -424,7 +424,7 @@ static void seg_27_a_process_that_leaves_does_not_change_the_shares_of_others(vo
 		submit_use(&larges, most[i]);
 	assert_int_equal(residents(&large, most, MOST), MOST);
 	assert_int_equal(client_deallocate(&w.device, first), S_OK);
-	/* It grows at the cost of the large one up to about half, then at its own. */
+	/* The growing process evicts the large one's content up to about half, then its own. */
 	for (uint32_t i = 1; i < PIECES; i++)
 		submit_use(&growings, theirs[i]);
 	assert_int_equal(residents(&large, most, MOST), PIECES / 2 - 1);

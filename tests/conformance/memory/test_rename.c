@@ -248,21 +248,17 @@ static void ren_08_with_little_system_memory_the_pool_does_not_grow(void **state
 					       .system_memory_bytes = 16 * MIB};
 	struct helper h;
 	struct world w;
-	void *data;
 
 	world_start(&w, state, &options);
 	uint64_t others = world_statistics(&w).instances;
-	D3DKMT_HANDLE a = allocate_in(&w.device, 256 * KIB, CPU, VRAM), filler = 0, last;
+	D3DKMT_HANDLE a = allocate_in(&w.device, 256 * KIB, CPU, VRAM);
 	for (uint32_t i = 0; i < 4; i++) {
 		use_now(&w, a, true);
 		a = discard(&w, a, i);
 	}
 	use_now(&w, a, true);
 	uint64_t pool = world_statistics(&w).instances - others;
-	do {
-		last = filler;
-		filler = allocate_in(&w.device, 512 * KIB, CPU, VRAM);
-	} while (client_try_lock(&w.device, &filler, 0, &data) == S_OK);
+	D3DKMT_HANDLE last = lock_all_system_memory(&w, 512 * KIB);
 	/* DMA buffers need some. */
 	assert_int_equal(client_unlock(&w.device, last), S_OK);
 	assert_int_equal(client_deallocate(&w.device, last), S_OK);

@@ -182,20 +182,6 @@ static void tdr_11_lock_21_listed_pages_stay_mapped_across_a_reset(void **state)
 	world_stop(&w);
 }
 
-/* Takes system memory in small parts until it is refused. */
-static void exhaust_system_memory(struct world *w)
-{
-	HRESULT result;
-
-	do {
-		D3DKMT_HANDLE a = allocate_in(&w->device, PAGE, CPU, VRAM);
-		void *data;
-
-		result = client_try_lock(&w->device, &a, 0, &data);
-	} while (result == S_OK);
-	assert_int_equal(result, E_OUTOFMEMORY);
-}
-
 static bool is_readable(const void *address)
 {
 	int ends[2];
@@ -223,7 +209,7 @@ static void lose_pointer(void **state, uint32_t flags)
 	use_now(&w, a, true);
 	uint32_t *words = client_lock(&w.device, a, flags);
 	words[0] = 0x55555555;
-	exhaust_system_memory(&w);
+	(void)lock_all_system_memory(&w, PAGE);
 	w.client.reasons = 0;
 	hang_guilty(&w, &g);
 	assert_false(is_readable(words));

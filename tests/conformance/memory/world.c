@@ -225,3 +225,18 @@ void helper_join(struct helper *h)
 	vidmm_thread_join(h->thread);
 	h->thread = NULL;
 }
+
+D3DKMT_HANDLE lock_all_system_memory(struct world *w, uint64_t bytes)
+{
+	D3DKMT_HANDLE last = 0, a = 0;
+	HRESULT result;
+	void *data;
+
+	do {
+		last = a;
+		a = allocate_in(&w->device, bytes, CPU, VRAM);
+		result = client_try_lock(&w->device, &a, 0, &data);
+	} while (result == S_OK);
+	assert_int_equal(result, E_OUTOFMEMORY);
+	return last;
+}

@@ -143,4 +143,10 @@ int world_prepare(void **state); /* before each test: the probe changes no answe
 		"linux: " #test, test, world_prepare, NULL, &on_linux \
 	}
 
+/*
+ * Locks new allocations of that many bytes until there is no system memory for the next one.
+ * Returns the last one that is locked.
+ */
+D3DKMT_HANDLE lock_all_system_memory(struct world *w, uint64_t bytes);
+
 #endif

@@ -313,7 +313,7 @@ static void syn_17_creation_without_memory_leaves_nothing(void **state)
 	sync_stop(&s);
 }
 
-/* A shared fence has a page of its own for each opening; the system refuses one of the mappings. */
+/* Each opening of a shared fence maps its page at a separate address. One mapping is refused. */
 static void syn_17_shr_32_without_a_mapping_no_shared_fence_is_created(void **state)
 {
 	struct sync_world s;

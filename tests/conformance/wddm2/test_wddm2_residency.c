@@ -264,7 +264,7 @@ static void pag_24_only_accessedphysically_is_mapped_into_the_aperture(void **st
 	wddm2_stop(&w);
 }
 
-/* Its first choice is the aperture segment, which means system memory: it is there already. */
+/* The aperture segment is the allocation's first choice, and its content is in system memory. */
 static void pag_24_content_whose_first_choice_is_an_aperture_stays_in_system_memory(void **state)
 {
 	const struct scripted_allocation spec = {.size_bytes = 64 * KIB,

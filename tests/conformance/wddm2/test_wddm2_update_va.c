@@ -12,17 +12,22 @@ struct tiles {
 	uint64_t at; /* a reservation that reads as zero */
 };
 
-static void begin(struct tiles *t, void **state, world_setup *setup)
+static void make_fence(struct tiles *t, uint32_t flags)
 {
-	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 args = {0};
+	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 args = {.Info.Type = D3DDDI_MONITORED_FENCE};
 
-	va_begin(&t->v, state, setup);
-	args.Info.Type = D3DDDI_MONITORED_FENCE;
+	args.Info.Flags.Value = flags;
 	assert_int_equal(
 		t->v.w.device.cb->pfnCreateSynchronizationObject2Cb(t->v.w.device.handle, &args),
 		S_OK);
 	t->fence = args.hSyncObject;
 	t->value = args.Info.MonitoredFence.FenceValueCPUVirtualAddress;
+}
+
+static void begin(struct tiles *t, void **state, world_setup *setup)
+{
+	va_begin(&t->v, state, setup);
+	make_fence(t, 0);
 	t->pool = va_allocate(&t->v, 8 * TILE, WORLD_MEMORY);
 	va_make(&t->v, t->pool);
 	uint64_t all = va_map(&t->v, t->pool, 8 * TILE);
@@ -203,17 +208,6 @@ static void va_10_invalid_update_operations_are_refused(void **state)
 	va_finish(&t.v);
 }
 
-static D3DKMT_HANDLE fence_with(struct tiles *t, uint32_t flags)
-{
-	D3DDDICB_CREATESYNCHRONIZATIONOBJECT2 args = {.Info.Type = D3DDDI_MONITORED_FENCE};
-
-	args.Info.Flags.Value = flags;
-	assert_int_equal(
-		t->v.w.device.cb->pfnCreateSynchronizationObject2Cb(t->v.w.device.handle, &args),
-		S_OK);
-	return args.hSyncObject;
-}
-
 /* The update signals its fence, and waits for it unless DoNotWait is set. */
 static void va_10_sfl_15_sfl_16_the_fence_must_allow_the_signal_and_the_wait(void **state)
 {
@@ -221,10 +215,10 @@ static void va_10_sfl_15_sfl_16_the_fence_must_allow_the_signal_and_the_wait(voi
 
 	begin(&t, state, va_memory);
 	D3DDDI_UPDATEGPUVIRTUALADDRESS_OPERATION o = map_of(&t, 0, 3, 1);
-	t.fence = fence_with(&t, 0x10); /* NoSignal */
+	make_fence(&t, 0x10); /* NoSignal */
 	assert_int_equal(update(&t, &o, 1, 0, false), E_ACCESSDENIED);
 	world_expect_finding(&t.v.w, "SFL-15");
-	t.fence = fence_with(&t, 0x20); /* NoWait */
+	make_fence(&t, 0x20); /* NoWait */
 	assert_int_equal(update(&t, &o, 1, 0, true), E_ACCESSDENIED);
 	world_expect_finding(&t.v.w, "SFL-16");
 	wddm2_run(&t.v.w);
