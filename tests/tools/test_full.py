@@ -44,7 +44,7 @@ def unmount(folder):
 
 
 def run(*args, **how):
-    return subprocess.run([VIDMM, *args], stderr=subprocess.PIPE, text=True, check=False, timeout=120, **how)
+    return subprocess.run([VIDMM, *args], stderr=subprocess.PIPE, text=True, check=False, **how)
 
 
 def writers(folder, events):
@@ -118,7 +118,7 @@ def serve(folder, *args):
 
 def end(server):
     server.send_signal(signal.SIGTERM)
-    log = server.communicate(timeout=120)[1]
+    log = server.communicate()[1]
     return server.returncode, log
 
 
