@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -758,6 +759,33 @@ static void a_refused_descriptor_is_still_the_callers(void **state)
 	stop(&w);
 }
 
+/*
+ * A server accepts from a socket once. The second call on it fails, and changes nothing for the
+ * first.
+ */
+static void a_socket_that_the_server_has_is_refused(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(address.sun_family); /* an unused name */
+	struct vidmm_connection *connection;
+	struct world w;
+
+	(void)state;
+	start(&w);
+	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listening, (struct sockaddr *)&address, bytes), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	bytes = sizeof(address);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &bytes), 0);
+	assert_int_equal(vidmm_server_listen(w.server, listening), STATUS_SUCCESS);
+	assert_int_equal(vidmm_server_listen(w.server, listening), STATUS_INSUFFICIENT_RESOURCES);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, bytes), 0);
+	assert_int_equal(vidmm_connect_fd(fd, NULL, NULL, NULL, &connection), STATUS_SUCCESS);
+	vidmm_disconnect(connection);
+	stop(&w);
+}
+
 /* A peer that is no host, or refuses the message: never INVALID_PARAMETER, and fd is closed. */
 static void a_peer_without_the_protocol_is_not_supported(void **state)
 {
@@ -840,6 +868,7 @@ int main(void)
 		cmocka_unit_test(d3dkmt_functions_act_for_the_attached_process),
 		cmocka_unit_test(connecting_without_a_server_fails),
 		cmocka_unit_test(a_refused_descriptor_is_still_the_callers),
+		cmocka_unit_test(a_socket_that_the_server_has_is_refused),
 		cmocka_unit_test(a_peer_without_the_protocol_is_not_supported),
 		cmocka_unit_test(an_exit_while_connecting_says_nothing),
 	};
