@@ -308,20 +308,33 @@ const char *vmm_os_thread_name(const struct vmm_os_thread *thread)
 	return thread->name;
 }
 
-bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value)
+/* Counts the threads of which the word at this offset of struct vmm_os_thread has the value. */
+static uint32_t count_holders(struct vmm_os *os, size_t offset, uint64_t value)
 {
 	const struct vmm_list *pos;
-	bool any = false;
+	uint32_t count = 0;
 
 	if (os->kind != VMM_OS_SIM)
 		vmm_os_fence_others();
 	vmm_os_registry_lock(os);
-	vmm_list_for_each (pos, &os->threads)
-		any |= atomic_load(
-			       &vmm_container_of(pos, struct vmm_os_thread, link)->own.hazard) ==
-		       value;
+	vmm_list_for_each (pos, &os->threads) {
+		const char *thread =
+			(const char *)vmm_container_of(pos, struct vmm_os_thread, link);
+
+		count += atomic_load((const _Atomic uint64_t *)(thread + offset)) == value;
+	}
 	vmm_os_registry_unlock(os);
-	return any;
+	return count;
+}
+
+bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value)
+{
+	return count_holders(os, offsetof(struct vmm_os_thread, own.hazard), value) != 0;
+}
+
+uint32_t vmm_os_gate_holders(struct vmm_os *os, uint64_t value)
+{
+	return count_holders(os, offsetof(struct vmm_os_thread, own.gate), value);
 }
 
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index)

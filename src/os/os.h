@@ -85,15 +85,16 @@ struct vmm_os_front {
 	void *attached; /* vmm_os_attach */
 };
 #define VMM_OS_FRONT(os) ((struct vmm_os_front *)(os))
-#define VMM_OS_SLOTS     9u
+#define VMM_OS_SLOTS     10u
 /*
  * A thread of a world. The slots are words of the thread alone, 0 in a new thread: 0 to 2 belong to
  * `nt` (IRQL and bookkeeping), 3 to `port`, 4 to `object`, 5 to `kmt`, 6 to `sync`, 7 and 8
- * to `nt` again.
+ * to `nt` again, 9 to `port` again.
  */
 struct vmm_os_own {
 	uint64_t slot[VMM_OS_SLOTS];
-	_Atomic uint64_t hazard; /* the thread's hazard pointer, see below */
+	/* The thread's hazard pointers, see below: of `object` and `sync`, and of `port`. */
+	_Atomic uint64_t hazard, gate;
 };
 /* What the calling system thread knows: `own` is its thread in the world of `id`, the last used. */
 struct vmm_os_here {
@@ -209,9 +210,9 @@ void vmm_os_wake_shared(_Atomic uint32_t *word);
 /* Returns a slot of any thread of the world, for values that the thread does not write now. */
 uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
 /*
- * A hazard pointer (vmm_os_own.hazard) is one more word per thread, which other threads read. It
+ * A hazard pointer (vmm_os_own.hazard, .gate) is a word per thread, which other threads read. It
  * holds the object (or handle) that the thread is using now; 0: none. vmm_os_hazard_is_held returns
- * whether any thread's hazard pointer has the value.
+ * whether any thread's `hazard` has the value, vmm_os_gate_holders how many threads' `gate` has it.
  *
  * vmm_os_hazard_publish stores a value and returns the previous one. The publishing thread then
  * checks whether the object may still be used. A thread that ends an object first changes what that
@@ -219,8 +220,12 @@ uint64_t *vmm_os_thread_slot(struct vmm_os_thread *thread, unsigned index);
  * (Dekker pattern). Ends are rare, so the ending side pays for both barriers with membarrier(2),
  * which is a full barrier in every running thread (asymmetric barrier). Without that system call,
  * publishing is a locked exchange.
+ *
+ * vmm_os_hazard_clear stores 0. If the thread then reads what the ending side has changed before,
+ * at least one of the two sees the other, as after vmm_os_hazard_publish.
  */
 bool vmm_os_hazard_is_held(struct vmm_os *os, uint64_t value);
+uint32_t vmm_os_gate_holders(struct vmm_os *os, uint64_t value);
 extern _Atomic bool vmm_os_has_membarrier; /* constant once a world exists */
 static inline uint64_t vmm_os_hazard_publish(_Atomic uint64_t *hazard, uint64_t value)
 {
@@ -230,6 +235,14 @@ static inline uint64_t vmm_os_hazard_publish(_Atomic uint64_t *hazard, uint64_t 
 	atomic_store_explicit(hazard, value, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	return before;
+}
+static inline void vmm_os_hazard_clear(_Atomic uint64_t *hazard)
+{
+	if (vmm_unlikely(!atomic_load_explicit(&vmm_os_has_membarrier, memory_order_relaxed)))
+		atomic_exchange(hazard, 0);
+	else
+		atomic_store_explicit(hazard, 0, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 /*
@@ -245,12 +258,17 @@ vmm_status vmm_os_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t expec
 		       uint64_t deadline_ns, const char *why, uint64_t detail);
 void vmm_os_wake(struct vmm_os *os, _Atomic uint32_t *word, uint32_t count); /* UINT32_MAX: all */
 
-/* ---- mutex with rank; uncontended: one locked instruction each way, no syscall ---- */
+/* ---- mutex with rank; uncontended: one locked instruction to lock, none to unlock, no syscall */
 struct vmm_os_mutex {
-	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
+	_Atomic uint32_t state; /* 0 free, 1 held; sim: 2 held with waiters */
 	uint32_t rank;
 	struct vmm_os *os;
 	_Atomic(struct vmm_os_thread *) owner; /* for asserts and deadlock reports */
+	/*
+	 * Linux: the number of threads that sleep for this mutex or for others with its hash. Not
+	 * in the mutex, because once that is unlocked another thread may free it. Sim: NULL.
+	 */
+	_Atomic uint32_t *sleepers;
 	const char *name;
 };
 void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t rank,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The call gate of the miniport: the DDIs of an adapter reset give one thread exclusive use of it
- * (threading level three). Each DDI call counts itself in `inside` and then reads `suspended`. The
- * thread that closes the gate sets `suspended` first and then reads `inside`. Both are sequentially
- * consistent, so one of the two sees the other. The interrupt's routines are exempt (TDR-06).
+ * (threading level three). Each DDI call stores the port in the hazard pointer of its thread and
+ * then reads `suspended`. The thread that closes the gate sets `suspended` first and then reads all
+ * hazard pointers, so one of the two sees the other. An asymmetric barrier between the last two
+ * steps (vmm_os_gate_holders) orders both sides, so no DDI call executes a locked instruction. The
+ * interrupt's routines are exempt (TDR-06).
  *
  * Calls that must not get lost, such as the destruction of an object, wait until the gate opens.
  * All other calls are refused with STATUS_DEVICE_REMOVED: their devices are lost by the reset, or
@@ -19,9 +21,14 @@ void vmm_port_gate_wake(struct vmm_port *port)
 	vmm_os_wake(port->os, &port->gate, UINT32_MAX);
 }
 
+/*
+ * Wakes the thread that has closed the gate, if the caller was the last thread inside. Of several
+ * that leave at once, the last to clear its hazard pointer sees those of the others cleared.
+ */
 void vmm_port_end_slow(struct vmm_port *port)
 {
-	vmm_port_gate_wake(port);
+	if (!vmm_port_inside(port))
+		vmm_port_gate_wake(port);
 }
 
 static bool is_exclusive_owner(const struct vmm_port *port)
@@ -55,7 +62,7 @@ bool vmm_port_begin_slow(struct vmm_port *port, bool waiting)
 		if (vmm_port_dead(port))
 			return false;
 		if (is_open(port)) {
-			atomic_fetch_add(&port->inside, 1);
+			vmm_port_gate_enter(port, VMM_OS_OWN(port->os));
 			bool open = is_open(port);
 
 			if (open && (ends || !atomic_load(&port->device_removed)))
@@ -88,12 +95,11 @@ bool vmm_port_exclude(struct vmm_port *port)
 	for (;;) {
 		uint32_t seen = atomic_load(&port->gate);
 
-		if (!atomic_load(&port->inside))
+		if (!vmm_port_inside(port))
 			return true;
-		if (vmm_port_dead(port) ||
-		    vmm_os_wait(port->os, &port->gate, seen, VMM_OS_FOREVER,
-				"threads to leave the miniport (level two)",
-				atomic_load(&port->inside)) == VMM_UNSUCCESSFUL)
+		if (vmm_port_dead(port) || vmm_os_wait(port->os, &port->gate, seen, VMM_OS_FOREVER,
+						       "threads to leave the miniport (level two)",
+						       vmm_port_inside(port)) == VMM_UNSUCCESSFUL)
 			break;
 	}
 	vmm_port_admit(port);
@@ -159,12 +165,12 @@ static bool wait_until_empty(struct vmm_port *port, uint64_t deadline_ns)
 	for (;;) {
 		uint32_t seen = atomic_load(&port->gate);
 
-		if (!atomic_load(&port->inside))
+		if (!vmm_port_inside(port))
 			return true;
 		if (vmm_os_wait(port->os, &port->gate, seen, deadline_ns,
 				"threads to leave the miniport (TDR-04)",
-				atomic_load(&port->inside)) != VMM_OK)
-			return !atomic_load(&port->inside);
+				vmm_port_inside(port)) != VMM_OK)
+			return !vmm_port_inside(port);
 	}
 }
 
@@ -203,7 +209,7 @@ bool vmm_port_at_passive(const struct vmm_port *port)
 
 uint32_t vmm_port_inside(const struct vmm_port *port)
 {
-	return atomic_load(&port->inside);
+	return atomic_load(&port->inside) + vmm_os_gate_holders(port->os, (uintptr_t)port);
 }
 
 void vmm_port_at_interrupt(struct vmm_port *port, void (*routine)(void *context), void *context)

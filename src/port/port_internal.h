@@ -20,6 +20,8 @@
 #define VMM_PORT_PATH_CHARS         128u
 /* Thread slot that nt reserves for port: the port whose DDI the thread is in. */
 #define VMM_PORT_THREAD_SLOT        VMM_NT_SLOT_PLACE
+/* Another one: how many DDIs of counted calls the thread is in, one within the other. */
+#define VMM_PORT_DEPTH_SLOT         9
 /*
  * What the thread executes there, in the upper bits of the slot: an enum vidmm_ddi, or one of
  * these. vidmm_driver_place reads it.
@@ -139,7 +141,7 @@ struct vmm_port {
 	_Atomic bool listening;      /* interrupts reach the sink: from the end of start to stop */
 	_Atomic bool scheduler_busy; /* a thread is in a DDI of the scheduler class */
 	/* The call gate (gate.c). */
-	_Atomic uint32_t inside; /* threads in DDIs that the gate can close */
+	_Atomic uint32_t inside; /* DDIs within other DDIs of the same thread (vmm_port_inside) */
 	_Atomic bool suspended;
 	/*
 	 * The device was removed: the gate stays closed, except for the destruction of objects
@@ -386,15 +388,46 @@ void vmm_port_end_slow(struct vmm_port *port) VMM_COLD;
 /* PNP-08: closes the gate for good, except for the destruction of objects. */
 void vmm_port_gate_set_removed(struct vmm_port *port);
 /*
+ * Makes the calling thread one that vmm_port_inside counts, and the other way round. Of a thread's
+ * nested calls, through callbacks, the outermost is counted by the thread's hazard pointer and the
+ * others by `inside`.
+ */
+VMM_ALWAYS_INLINE void vmm_port_gate_enter(struct vmm_port *port, struct vmm_os_own *own)
+{
+	if (vmm_likely(own->slot[VMM_PORT_DEPTH_SLOT]++ == 0))
+		(void)vmm_os_hazard_publish(&own->gate, (uintptr_t)port);
+	else
+		atomic_fetch_add(&port->inside, 1);
+}
+VMM_ALWAYS_INLINE void vmm_port_gate_leave(struct vmm_port *port, struct vmm_os_own *own)
+{
+	if (vmm_likely(--own->slot[VMM_PORT_DEPTH_SLOT] == 0))
+		vmm_os_hazard_clear(&own->gate);
+	else
+		atomic_fetch_sub(&port->inside, 1);
+}
+/* vmm_port_begin or vmm_port_begin_waiting, and vmm_port_end, for the calling thread OWN. */
+VMM_ALWAYS_INLINE bool vmm_port_begin_of(struct vmm_port *port, struct vmm_os_own *own,
+					 bool waiting)
+{
+	vmm_port_gate_enter(port, own);
+	if (vmm_likely(!atomic_load(&port->suspended)))
+		return true;
+	return vmm_port_begin_slow(port, waiting);
+}
+VMM_ALWAYS_INLINE void vmm_port_end_of(struct vmm_port *port, struct vmm_os_own *own)
+{
+	vmm_port_gate_leave(port, own);
+	if (vmm_unlikely(atomic_load(&port->suspended)))
+		vmm_port_end_slow(port);
+}
+/*
  * Passes the gate before a DDI. Returns false if the call is refused (STATUS_DEVICE_REMOVED). After
  * true the caller calls vmm_port_end.
  */
 static inline bool vmm_port_begin(struct vmm_port *port)
 {
-	atomic_fetch_add(&port->inside, 1);
-	if (vmm_likely(!atomic_load(&port->suspended)))
-		return true;
-	return vmm_port_begin_slow(port, false);
+	return vmm_port_begin_of(port, VMM_OS_OWN(port->os), false);
 }
 /*
  * Does the same for a call that must not get lost: waits until the gate opens. Returns false if the
@@ -402,15 +435,11 @@ static inline bool vmm_port_begin(struct vmm_port *port)
  */
 static inline bool vmm_port_begin_waiting(struct vmm_port *port)
 {
-	atomic_fetch_add(&port->inside, 1);
-	if (vmm_likely(!atomic_load(&port->suspended)))
-		return true;
-	return vmm_port_begin_slow(port, true);
+	return vmm_port_begin_of(port, VMM_OS_OWN(port->os), true);
 }
 static inline void vmm_port_end(struct vmm_port *port)
 {
-	if (atomic_fetch_sub(&port->inside, 1) == 1 && vmm_unlikely(atomic_load(&port->suspended)))
-		vmm_port_end_slow(port);
+	vmm_port_end_of(port, VMM_OS_OWN(port->os));
 }
 void vmm_port_gate_wake(struct vmm_port *port);
 
@@ -500,7 +529,8 @@ struct vmm_port_call {
 	struct vmm_port *verified;  /* NULL: without VidmmVerifyDriver */
 	uintptr_t stack;            /* begin of the filled stack; 0: not measured */
 	struct vmm_os_front *world; /* the thread's world before */
-	uint64_t *slots;            /* the calling thread's (VMM_OS_OWN) */
+	struct vmm_os_own *own;     /* the calling thread */
+	uint64_t *slots;            /* its slots */
 	uint64_t outer;
 };
 
@@ -522,12 +552,14 @@ struct vidmm_driver_place;
 void vmm_port_place_of(struct vidmm_driver_place *place, uint64_t value);
 
 /* From here on kernel services find this world, and callbacks without a handle find this port. */
-static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port, uint32_t place)
+static inline struct vmm_port_call vmm_port_enter_of(struct vmm_port *port, struct vmm_os_own *own,
+						     uint32_t place)
 {
 	struct vmm_port_call call;
 
 	call.world = vmm_os_here.current;
-	call.slots = VMM_OS_OWN(port->os)->slot;
+	call.own = own;
+	call.slots = own->slot;
 	vmm_os_here.current = VMM_OS_FRONT(port->os);
 	call.outer = call.slots[VMM_PORT_THREAD_SLOT];
 	call.slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port | (uint64_t)place
@@ -539,6 +571,11 @@ static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port, uin
 		vmm_port_verify_enter(&call);
 	}
 	return call;
+}
+
+static inline struct vmm_port_call vmm_port_enter_any(struct vmm_port *port, uint32_t place)
+{
+	return vmm_port_enter_of(port, VMM_OS_OWN(port->os), place);
 }
 
 static inline void vmm_port_leave_any(const struct vmm_port_call *call)
@@ -595,6 +632,18 @@ static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi,
 	vmm_event(port->observe, VIDMM_EVENT_DDI, 0, 0, ddi, (uint32_t)status, b, c, d);
 }
 
+/* The two functions below, once the port is known to live. */
+VMM_ALWAYS_INLINE bool vmm_port_call_begin_of(struct vmm_port *port, struct vmm_os_own *own,
+					      struct vmm_port_call *call, bool waiting,
+					      enum vidmm_ddi ddi)
+{
+	if (!vmm_port_begin_of(port, own, waiting))
+		return false;
+	*call = vmm_port_enter_of(port, own, ddi);
+	vmm_assert(vmm_nt_irql_of(call->slots) == VMM_NT_PASSIVE);
+	return true;
+}
+
 /*
  * Begins one DDI call at PASSIVE_LEVEL. Returns false if it is refused (STATUS_DEVICE_REMOVED).
  * vmm_port_call_end ends it and emits the event. Calls about objects check the caller's lock ranks
@@ -603,10 +652,9 @@ static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi,
 static inline bool vmm_port_call_begin(struct vmm_port *port, struct vmm_port_call *call,
 				       enum vidmm_ddi ddi)
 {
-	if (vmm_unlikely(vmm_port_dead(port)) || !vmm_port_begin(port))
+	if (vmm_unlikely(vmm_port_dead(port)))
 		return false;
-	*call = vmm_port_enter(port, ddi);
-	return true;
+	return vmm_port_call_begin_of(port, VMM_OS_OWN(port->os), call, false, ddi);
 }
 
 static inline bool vmm_port_call_begin_object(struct vmm_port *port, struct vmm_port_call *call,
@@ -615,10 +663,7 @@ static inline bool vmm_port_call_begin_object(struct vmm_port *port, struct vmm_
 	if (vmm_port_dead(port))
 		return false;
 	vmm_port_check_rank(&port->object_rank);
-	if (waiting ? !vmm_port_begin_waiting(port) : !vmm_port_begin(port))
-		return false;
-	*call = vmm_port_enter(port, ddi);
-	return true;
+	return vmm_port_call_begin_of(port, VMM_OS_OWN(port->os), call, waiting, ddi);
 }
 
 static inline NTSTATUS vmm_port_call_end(struct vmm_port *port, const struct vmm_port_call *call,
@@ -626,7 +671,7 @@ static inline NTSTATUS vmm_port_call_end(struct vmm_port *port, const struct vmm
 					 uint64_t c, uint64_t d)
 {
 	vmm_port_leave(port, call, ddi);
-	vmm_port_end(port);
+	vmm_port_end_of(port, call->own);
 	vmm_port_ddi_event(port, ddi, status, b, c, d);
 	return status;
 }
@@ -640,10 +685,13 @@ static inline bool vmm_port_scheduler_call_begin(struct vmm_port *port, struct v
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return false;
 	vmm_port_check_rank(&port->paging_rank);
-	if (!vmm_port_begin(port))
+	struct vmm_os_own *own = VMM_OS_OWN(port->os);
+
+	if (!vmm_port_begin_of(port, own, false))
 		return false;
 	vmm_port_scheduler_enter(port);
-	*call = vmm_port_enter(port, ddi);
+	*call = vmm_port_enter_of(port, own, ddi);
+	vmm_assert(vmm_nt_irql_of(call->slots) == VMM_NT_PASSIVE);
 	return true;
 }
 
@@ -653,7 +701,7 @@ static inline void vmm_port_scheduler_call_end(struct vmm_port *port,
 {
 	vmm_port_leave(port, call, ddi);
 	vmm_port_scheduler_leave(port);
-	vmm_port_end(port);
+	vmm_port_end_of(port, call->own);
 	vmm_port_ddi_event(port, ddi, status, b, c, d);
 }
 

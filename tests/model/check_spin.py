@@ -36,10 +36,22 @@ FORMS = {  # defines, and whether errors are what is expected
         (['ENDS', 'ENDS_EARLY'], True),
         (['LEAVES_FLAG'], True),
     ],
+    'gate': [
+        ([], False),
+        (['NO_BARRIER'], True),
+        (['LOOK_FIRST'], True),
+        (['LEAVE_FIRST'], True),
+    ],
+    'mutex': [
+        ([], False),
+        (['NO_BARRIER'], True),
+        (['COUNT_LATE'], True),
+        (['LOOK_FIRST'], True),
+    ],
 }
 
 # How the verifiers are compiled. Optimization takes seconds for each; only the verifiers of wait_signal run as long.
-OPTIMIZATION = {'wait_signal': '-O1', 'queue_steps': '-O0'}
+OPTIMIZATION = {'wait_signal': '-O1'}
 
 
 def run(command, folder):
@@ -54,7 +66,7 @@ def verify(spin, compiler, model, defines):
     """(errors, states) of one form."""
     with tempfile.TemporaryDirectory() as folder:
         run([spin, *(f'-D{define}' for define in defines), '-a', model], folder)
-        run([compiler, OPTIMIZATION[model_name(model)], '-w', '-DSAFETY', '-DMEMLIM=1024', '-o', 'pan', 'pan.c'], folder)
+        run([compiler, OPTIMIZATION.get(model_name(model), '-O0'), '-w', '-DSAFETY', '-DMEMLIM=1024', '-o', 'pan', 'pan.c'], folder)
         text = run([os.path.join(folder, 'pan'), '-m200000', '-w22'], folder)
     if 'max search depth too small' in text or 'Search not completed' in text and 'errors: 0' in text:
         raise RuntimeError(text)
