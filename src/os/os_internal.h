@@ -136,6 +136,7 @@ struct vmm_os_linux {
 	_Atomic uint32_t busy;
 	struct vmm_list settlers VMM_GUARDED_BY(vmm_os_registry_class);
 	struct vmm_os_bucket bucket[VMM_OS_WAIT_BUCKETS];
+	_Atomic uint32_t mutex_sleepers[VMM_OS_WAIT_BUCKETS]; /* by vmm_os_bucket of the state */
 };
 
 enum { USERFAULT_UNTRIED = -1, USERFAULT_REFUSED = -2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mutex of both back ends: three states (free, held, held with waiters), the rank check and the
- * owner. The uncontended path is here; the back ends implement waiting.
+ * The mutex of both back ends: the state, the rank check and the owner. The uncontended path is
+ * here; the back ends implement waiting.
  */
 #include "os/os_internal.h"
 
@@ -12,6 +12,9 @@ void vmm_os_mutex_init(struct vmm_os_mutex *mutex, struct vmm_os *os, uint32_t r
 	atomic_init(&mutex->owner, NULL);
 	mutex->rank = rank;
 	mutex->os = os;
+	mutex->sleepers = os->kind == VMM_OS_SIM
+				  ? NULL
+				  : &os->linux_.mutex_sleepers[vmm_os_bucket(&mutex->state)];
 	mutex->name = name;
 }
 
@@ -31,31 +34,41 @@ void vmm_os_mutex_check_rank(const struct vmm_os_mutex *mutex)
 		vmm_os_sim_maybe_switch(mutex->os);
 }
 
+/* Returns the state before. On sim no other thread runs: no locked instruction is needed. */
+VMM_NOINLINE static uint32_t take_on_sim(struct vmm_os_mutex *mutex)
+{
+	uint32_t before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
+
+	if (!before)
+		atomic_store_explicit(&mutex->state, 1, memory_order_relaxed);
+	return before;
+}
+
+VMM_COLD static void await(struct vmm_os_mutex *mutex)
+{
+	if (mutex->sleepers)
+		vmm_os_linux_mutex_contended(mutex);
+	else
+		vmm_os_sim_mutex_contended(mutex);
+}
+
 /*
  * Takes the mutex for the calling thread, SELF. Returns false if another thread holds it and the
  * caller does not wait.
  */
-static bool acquire(struct vmm_os_thread *self, struct vmm_os_mutex *mutex, bool waits)
+VMM_ALWAYS_INLINE bool acquire(struct vmm_os_thread *self, struct vmm_os_mutex *mutex, bool waits)
 {
-	bool sim = mutex->os->kind == VMM_OS_SIM;
 	uint32_t before = 0;
 
-	if (!sim) {
+	if (vmm_likely(mutex->sleepers != NULL))
 		atomic_compare_exchange_strong_explicit(&mutex->state, &before, 1,
 							memory_order_acquire, memory_order_relaxed);
-	} else {
-		/* No other thread runs: no locked instruction is needed. */
-		before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
-		if (!before)
-			atomic_store_explicit(&mutex->state, 1, memory_order_relaxed);
-	}
+	else
+		before = take_on_sim(mutex);
 	if (vmm_unlikely(before)) {
 		if (!waits)
 			return false;
-		if (sim)
-			vmm_os_sim_mutex_contended(mutex);
-		else
-			vmm_os_linux_mutex_contended(mutex);
+		await(mutex);
 	}
 	vmm_assert(self->held_count < VMM_OS_HELD_MAX);
 	self->held[self->held_count++] = (struct vmm_os_held){mutex, self->lowest_rank};
@@ -80,14 +93,11 @@ bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
 	return acquire(vmm_os_self(mutex->os), mutex, false);
 }
 
-void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
+/* Removes a mutex that was not the last one locked, and computes the ranks of the later ones. */
+VMM_COLD static void remove_earlier(struct vmm_os_thread *self, const struct vmm_os_mutex *mutex)
 {
-	struct vmm_os *os = mutex->os;
-	struct vmm_os_thread *self = vmm_os_self(os);
-	uint32_t before, i = self->held_count;
+	uint32_t i = self->held_count;
 
-	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
-	/* Nearly always the last one locked. */
 	while (self->held[--i].mutex != mutex)
 		vmm_assert(i > 0);
 	self->lowest_rank = self->held[i].lowest_rank;
@@ -98,23 +108,58 @@ void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
 		if (self->lowest_rank <= later->rank)
 			self->lowest_rank = later->rank + 1;
 	}
-	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
-	if (os->kind == VMM_OS_SIM) {
-		before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
-		atomic_store_explicit(&mutex->state, 0, memory_order_relaxed);
-		if (before == 2)
-			vmm_os_sim_wake(&os->sim, &mutex->state, 1);
-		if (os->sim.switch_per_1024)
-			vmm_os_sim_maybe_switch(os);
-		return;
-	}
-	before = atomic_exchange_explicit(&mutex->state, 0, memory_order_release);
+}
+
+VMM_NOINLINE static void unlock_sim(struct vmm_os *os, struct vmm_os_mutex *mutex)
+{
+	uint32_t before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
+
+	atomic_store_explicit(&mutex->state, 0, memory_order_relaxed);
+	if (before == 2)
+		vmm_os_sim_wake(&os->sim, &mutex->state, 1);
+	if (os->sim.switch_per_1024)
+		vmm_os_sim_maybe_switch(os);
+}
+
+/*
+ * Frees the mutex and wakes a thread that sleeps for it. For the order of the two see
+ * wait_for_mutex in os_linux.c; without membarrier(2) the store must be a full barrier.
+ */
+VMM_ALWAYS_INLINE void unlock_linux(struct vmm_os *os, struct vmm_os_mutex *mutex,
+				    const _Atomic uint32_t *sleepers)
+{
+	if (vmm_likely(atomic_load_explicit(&vmm_os_has_membarrier, memory_order_relaxed)))
+		atomic_store_explicit(&mutex->state, 0, memory_order_release);
+	else
+		atomic_exchange(&mutex->state, 0);
 	/*
 	 * From here on another thread may lock, unlock and free the mutex. Only the addresses of
 	 * the mutex and the world are used.
 	 */
-	if (vmm_unlikely(before == 2))
+	atomic_signal_fence(memory_order_seq_cst);
+	if (vmm_unlikely(atomic_load_explicit(sleepers, memory_order_relaxed) != 0))
 		vmm_os_linux_wake(os, &mutex->state, 1);
+}
+
+void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os *os = mutex->os;
+	struct vmm_os_thread *self = vmm_os_self(os);
+	const _Atomic uint32_t *sleepers = mutex->sleepers;
+
+	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
+	const struct vmm_os_held *last = &self->held[self->held_count - 1];
+	if (vmm_likely(last->mutex == mutex)) {
+		self->lowest_rank = last->lowest_rank;
+		self->held_count--;
+	} else {
+		remove_earlier(self, mutex);
+	}
+	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
+	if (vmm_likely(sleepers != NULL))
+		unlock_linux(os, mutex, sleepers);
+	else
+		unlock_sim(os, mutex);
 }
 
 void vmm_os_mutex_unlock_and_wake(struct vmm_os_mutex *mutex, _Atomic uint32_t *word)

@@ -68,19 +68,30 @@ static void creation_free(struct creation *c)
 	vmm_free(c->stores);
 }
 
-/* Zeroes the elements in use only: to zero all of them costs more than a DDI call. */
+static void zero_few(struct creation_few *few, uint32_t index)
+{
+	few->infos[index] = (DXGK_ALLOCATIONINFO){0};
+	few->opens[index] = (DXGK_OPENALLOCATIONINFO){0};
+	few->refs[index] = NULL;
+	few->allocations[index] = NULL;
+	few->kmd_handles[index] = NULL;
+	few->stores[index] = (struct vmm_backing){0};
+}
+
+/*
+ * Zeroes the elements in use only: to zero all of them costs more than a DDI call. Each call has a
+ * constant index, for which the compiler makes stores; of a loop it makes string instructions,
+ * which were an eighth of a creation.
+ */
 static void use_few(struct creation *c, uint32_t count)
 {
 	struct creation_few *few = c->few;
 
-	for (uint32_t i = 0; i < count; i++) {
-		few->infos[i] = (DXGK_ALLOCATIONINFO){0};
-		few->opens[i] = (DXGK_OPENALLOCATIONINFO){0};
-		few->refs[i] = NULL;
-		few->allocations[i] = NULL;
-		few->kmd_handles[i] = NULL;
-		few->stores[i] = (struct vmm_backing){0};
-	}
+	_Static_assert(FEW == 2, "one call for each element");
+	if (count > 0)
+		zero_few(few, 0);
+	if (count > 1)
+		zero_few(few, 1);
 	c->infos = few->infos;
 	c->opens = few->opens;
 	c->refs = few->refs;
