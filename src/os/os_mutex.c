@@ -35,7 +35,7 @@ void vmm_os_mutex_check_rank(const struct vmm_os_mutex *mutex)
 }
 
 /* Returns the state before. On sim no other thread runs: no locked instruction is needed. */
-VMM_NOINLINE static uint32_t take_on_sim(struct vmm_os_mutex *mutex)
+static uint32_t take_on_sim(struct vmm_os_mutex *mutex)
 {
 	uint32_t before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
 
@@ -44,57 +44,81 @@ VMM_NOINLINE static uint32_t take_on_sim(struct vmm_os_mutex *mutex)
 	return before;
 }
 
-VMM_COLD static void await(struct vmm_os_mutex *mutex)
+/* Adds a mutex that the calling thread, SELF, has just taken. */
+VMM_ALWAYS_INLINE void add_held(struct vmm_os_thread *self, struct vmm_os_mutex *mutex)
 {
-	if (mutex->sleepers)
-		vmm_os_linux_mutex_contended(mutex);
-	else
-		vmm_os_sim_mutex_contended(mutex);
-}
+	uint32_t lowest_rank = self->lowest_rank;
 
-/*
- * Takes the mutex for the calling thread, SELF. Returns false if another thread holds it and the
- * caller does not wait.
- */
-VMM_ALWAYS_INLINE bool acquire(struct vmm_os_thread *self, struct vmm_os_mutex *mutex, bool waits)
-{
-	uint32_t before = 0;
-
-	if (vmm_likely(mutex->sleepers != NULL))
-		atomic_compare_exchange_strong_explicit(&mutex->state, &before, 1,
-							memory_order_acquire, memory_order_relaxed);
-	else
-		before = take_on_sim(mutex);
-	if (vmm_unlikely(before)) {
-		if (!waits)
-			return false;
-		await(mutex);
-	}
 	vmm_assert(self->held_count < VMM_OS_HELD_MAX);
-	self->held[self->held_count++] = (struct vmm_os_held){mutex, self->lowest_rank};
+	self->held[self->held_count++] = (struct vmm_os_held){mutex, lowest_rank};
 	/* A mutex taken by trylock may have a lower rank than one that is held. */
-	if (self->lowest_rank <= mutex->rank)
+	if (lowest_rank <= mutex->rank)
 		self->lowest_rank = mutex->rank + 1;
 	atomic_store_explicit(&mutex->owner, self, memory_order_relaxed);
-	return true;
 }
 
-void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+/* Returns whether the mutex was free, and is the caller's now. */
+VMM_ALWAYS_INLINE bool try_linux(struct vmm_os_mutex *mutex)
 {
-	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+	uint32_t free = 0;
+
+	return atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+VMM_ALWAYS_INLINE void check_rank(const struct vmm_os_thread *self,
+				  const struct vmm_os_mutex *mutex)
+{
 	bool rank_is_greater_than_held = mutex->rank >= self->lowest_rank;
 
 	vmm_assert(rank_is_greater_than_held);
-	(void)acquire(self, mutex, true);
+}
+
+VMM_NOINLINE static void lock_slow(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
+
+	check_rank(self, mutex);
+	if (!mutex->sleepers) {
+		if (take_on_sim(mutex))
+			vmm_os_sim_mutex_contended(mutex);
+	} else if (!try_linux(mutex)) {
+		vmm_os_linux_mutex_contended(mutex);
+	}
+	add_held(self, mutex);
+}
+
+/*
+ * The usual path of locking and of unlocking, for a thread whose last world it is, calls no
+ * function but the last one: a function that calls others in between saves registers, which took
+ * longer than the rank check.
+ */
+void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = (struct vmm_os_thread *)vmm_os_here.own;
+
+	if (vmm_unlikely(vmm_os_here.id != VMM_OS_FRONT(mutex->os)->id || !mutex->sleepers)) {
+		lock_slow(mutex);
+		return;
+	}
+	check_rank(self, mutex);
+	if (vmm_unlikely(!try_linux(mutex)))
+		lock_slow(mutex);
+	else
+		add_held(self, mutex);
 }
 
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
 {
-	return acquire(vmm_os_self(mutex->os), mutex, false);
+	bool taken = mutex->sleepers ? try_linux(mutex) : !take_on_sim(mutex);
+
+	if (taken)
+		add_held(vmm_os_self(mutex->os), mutex);
+	return taken;
 }
 
-/* Removes a mutex that was not the last one locked, and computes the ranks of the later ones. */
-VMM_COLD static void remove_earlier(struct vmm_os_thread *self, const struct vmm_os_mutex *mutex)
+/* Removes a mutex, and computes the ranks of those that were locked after it. */
+static void remove_held(struct vmm_os_thread *self, const struct vmm_os_mutex *mutex)
 {
 	uint32_t i = self->held_count;
 
@@ -110,7 +134,7 @@ VMM_COLD static void remove_earlier(struct vmm_os_thread *self, const struct vmm
 	}
 }
 
-VMM_NOINLINE static void unlock_sim(struct vmm_os *os, struct vmm_os_mutex *mutex)
+static void unlock_sim(struct vmm_os *os, struct vmm_os_mutex *mutex)
 {
 	uint32_t before = atomic_load_explicit(&mutex->state, memory_order_relaxed);
 
@@ -125,10 +149,12 @@ VMM_NOINLINE static void unlock_sim(struct vmm_os *os, struct vmm_os_mutex *mute
  * Frees the mutex and wakes a thread that sleeps for it. For the order of the two see
  * wait_for_mutex in os_linux.c; without membarrier(2) the store must be a full barrier.
  */
-VMM_ALWAYS_INLINE void unlock_linux(struct vmm_os *os, struct vmm_os_mutex *mutex,
-				    const _Atomic uint32_t *sleepers)
+VMM_ALWAYS_INLINE void unlock_linux(struct vmm_os_mutex *mutex, bool has_membarrier)
 {
-	if (vmm_likely(atomic_load_explicit(&vmm_os_has_membarrier, memory_order_relaxed)))
+	struct vmm_os *os = mutex->os;
+	const _Atomic uint32_t *sleepers = mutex->sleepers;
+
+	if (has_membarrier)
 		atomic_store_explicit(&mutex->state, 0, memory_order_release);
 	else
 		atomic_exchange(&mutex->state, 0);
@@ -141,25 +167,40 @@ VMM_ALWAYS_INLINE void unlock_linux(struct vmm_os *os, struct vmm_os_mutex *mute
 		vmm_os_linux_wake(os, &mutex->state, 1);
 }
 
-void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
+VMM_NOINLINE static void unlock_slow(struct vmm_os_mutex *mutex)
 {
 	struct vmm_os *os = mutex->os;
 	struct vmm_os_thread *self = vmm_os_self(os);
-	const _Atomic uint32_t *sleepers = mutex->sleepers;
 
 	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
-	const struct vmm_os_held *last = &self->held[self->held_count - 1];
-	if (vmm_likely(last->mutex == mutex)) {
-		self->lowest_rank = last->lowest_rank;
-		self->held_count--;
-	} else {
-		remove_earlier(self, mutex);
-	}
+	remove_held(self, mutex);
 	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
-	if (vmm_likely(sleepers != NULL))
-		unlock_linux(os, mutex, sleepers);
+	if (mutex->sleepers)
+		unlock_linux(mutex,
+			     atomic_load_explicit(&vmm_os_has_membarrier, memory_order_relaxed));
 	else
 		unlock_sim(os, mutex);
+}
+
+void vmm_os_mutex_unlock(struct vmm_os_mutex *mutex)
+{
+	struct vmm_os_thread *self = (struct vmm_os_thread *)vmm_os_here.own;
+
+	if (vmm_unlikely(vmm_os_here.id != VMM_OS_FRONT(mutex->os)->id || !mutex->sleepers ||
+			 !atomic_load_explicit(&vmm_os_has_membarrier, memory_order_relaxed))) {
+		unlock_slow(mutex);
+		return;
+	}
+	vmm_assert(atomic_load_explicit(&mutex->owner, memory_order_relaxed) == self);
+	const struct vmm_os_held *last = &self->held[self->held_count - 1];
+	if (vmm_unlikely(last->mutex != mutex)) {
+		unlock_slow(mutex);
+		return;
+	}
+	self->lowest_rank = last->lowest_rank;
+	self->held_count--;
+	atomic_store_explicit(&mutex->owner, NULL, memory_order_relaxed);
+	unlock_linux(mutex, true);
 }
 
 void vmm_os_mutex_unlock_and_wake(struct vmm_os_mutex *mutex, _Atomic uint32_t *word)

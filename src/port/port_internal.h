@@ -629,7 +629,7 @@ static inline void vmm_port_check_rank(const struct vmm_os_mutex *rank)
 static inline void vmm_port_ddi_event(struct vmm_port *port, enum vidmm_ddi ddi, NTSTATUS status,
 				      uint64_t b, uint64_t c, uint64_t d)
 {
-	vmm_event(port->observe, VIDMM_EVENT_DDI, 0, 0, ddi, (uint32_t)status, b, c, d);
+	vmm_event_inline(port->observe, VIDMM_EVENT_DDI, 0, 0, ddi, (uint32_t)status, b, c, d);
 }
 
 /* The two functions below, once the port is known to live. */
@@ -708,7 +708,8 @@ static inline void vmm_port_scheduler_call_end(struct vmm_port *port,
 static inline void vmm_port_callback_event(struct vmm_port *port, enum vidmm_ddi_callback callback,
 					   NTSTATUS status)
 {
-	vmm_event(port->observe, VIDMM_EVENT_CALLBACK, 0, 0, callback, (uint32_t)status, 0, 0, 0);
+	vmm_event_inline(port->observe, VIDMM_EVENT_CALLBACK, 0, 0, callback, (uint32_t)status, 0,
+			 0, 0);
 }
 
 #endif
