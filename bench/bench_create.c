@@ -174,12 +174,12 @@ static void run_malloc(void *state, uint64_t steps)
 	BENCH(.name = "create.pair_" text, .parameter = (index), .setup = churn_create, \
 	      .run = run_allocations, .teardown = churn_destroy, .peer = (against),     \
 	      .ratio_max = (most))
-PAIR(0, "64k", "create.malloc_1", 9);
+PAIR(0, "64k", "create.malloc_1", 15);
 /* Neither size nor the number of live allocations may matter, except for cache misses. */
 PAIR(1, "1m", "create.pair_64k", 1.5);
 PAIR(2, "16m", "create.pair_64k", 1.5);
-PAIR(3, "64k_1000_live", "create.malloc_1000", 9);
-PAIR(4, "4k_1000000_live", "create.pair_64k_1000_live", 2);
+PAIR(3, "64k_1000_live", "create.malloc_1000", 15);
+PAIR(4, "4k_1000000_live", "create.pair_64k_1000_live", 1.5);
 BENCH(.name = "create.softgpu_pair", .parameter = 8, .setup = churn_create, .run = run_allocations,
       .teardown = churn_destroy, .peer = "create.pair_64k");
 

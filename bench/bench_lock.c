@@ -317,7 +317,7 @@ static void run_both(void *state, uint64_t steps)
 }
 
 BENCH(.name = "lock.pair", .parameter = IDLE, .setup = access_create, .run = run_pairs,
-      .teardown = access_destroy, .peer = "floor.xadd", .ratio_max = 6);
+      .teardown = access_destroy, .peer = "floor.xadd", .ratio_max = 2.8);
 BENCH(.name = "lock.pair_d3dkmt", .parameter = THUNKS, .setup = access_create, .run = run_thunks,
       .teardown = access_destroy, .peer = "lock.pair", .ratio_max = 1.2);
 BENCH(.name = "lock.pair_discard", .parameter = DISCARDING, .setup = access_create,

@@ -168,8 +168,8 @@ RANGE(1, "10k", "range.malloc_10k", 3.1);
 RANGE(2, "10k_full", "range.malloc_10k", 3.1);
 RANGE(3, "100k", "range.malloc_100k", 3.1);
 RANGE(4, "10k_aligned", "range.pair_10k", 0);
-RANGE(5, "10k_from_end", "range.pair_10k", 0);
-RANGE(6, "10k_window", "range.pair_10k", 0);
+RANGE(5, "10k_from_end", "range.pair_10k", 2);
+RANGE(6, "10k_window", "range.pair_10k", 2);
 
 #define MALLOC_PAIR(index, text)                                                         \
 	BENCH(.name = "range.malloc_" text, .parameter = (index), .setup = churn_create, \

@@ -167,7 +167,7 @@ BENCH(.name = "lock.wake_asleep", .threads = 2, .per_run = 2 * SLEEPS_A_STEP, .p
       .peer = "floor.futex_hand_off", .ratio_max = 1.1);
 BENCH(.name = "lock.wake_looking", .threads = 2, .per_run = 2 * LOOKS_A_STEP, .parameter = LOOKING,
       .setup = hand_off_create, .run = run_hand_off, .teardown = hand_off_destroy,
-      .peer = "floor.two_lines_hand_off", .ratio_max = 1.5);
+      .peer = "floor.two_lines_hand_off", .ratio_max = 2);
 BENCH(.name = "floor.two_lines_hand_off", .threads = 2, .per_run = 2 * LOOKS_A_STEP,
       .parameter = BARE, .setup = hand_off_create, .run = run_hand_off,
       .teardown = hand_off_destroy, .peer = "floor.line_hand_off");

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'table.py')
 AGAINST = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'against.py')
 
 
@@ -38,6 +39,25 @@ def against(program):
     ]
 
 
+def tables(program):
+    """The document of two runs of one case, with its goal and without a reason: a case that cannot reach its goal is missed."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = os.path.join(folder, 'performance.md')
+        done = run(sys.executable, TABLE, '--runs', '2', '--rounds', '1', '--round-us', '50', '--only', 'range.pair_10k_full',
+                   '--output', output, program)
+        with open(output, encoding='utf-8') as file:
+            lines = file.read().splitlines()
+    row = next((line for line in lines if line.startswith('| `range.pair_10k_full` |')), '')
+    missed = 'None.' not in lines
+    return [
+        ('table: a row of the case, with its peer and goal', '`range.malloc_10k` | 3.10 |' in row),
+        ('table: both runs were judged', row.endswith((' 0 of 2 |', ' 1 of 2 |', ' 2 of 2 |'))),
+        ('table: a missed goal is listed, and is the exit code',
+         done.returncode == missed == (not row.endswith(' 2 of 2 |'))),
+        ('table: no runs is a usage error', run(sys.executable, TABLE, '--runs', '0', program).returncode == 2),
+    ]
+
+
 def main(program):
     floors = ['floor.getpid', 'floor.malloc_free', 'floor.xadd']
     listed = run(program, '--list').stdout.split()
@@ -59,6 +79,7 @@ def main(program):
         ('no rounds is a usage error', run(program, '--rounds', '0').returncode == 2),
     ]
     results += against(program)
+    results += tables(program)
     print(f'1..{len(results)}')
     for number, (name, good) in enumerate(results, 1):
         print(f'{"ok" if good else "not ok"} {number} - {name}')
