@@ -191,19 +191,24 @@ enum { CHECKS_PER_CLOCK_READ = 8 };
 
 /*
  * Spins for a packet that may complete within adapter->spin_ns, to avoid the cost of a sleep. The
- * clock is read every CHECKS_PER_CLOCK_READ checks, and not after the last check. So *waited_ns
- * omits the last few checks.
+ * clock is read every CHECKS_PER_CLOCK_READ checks, and neither before the first nor after the last
+ * one: reading it takes as long as a word takes from one processor to the other. So *waited_ns
+ * omits the first and the last few checks.
  */
 static bool spin_until_done(const struct vmm_adapter *adapter, uint32_t timeline, uint64_t sequence,
 			    uint64_t *waited_ns)
 {
-	uint64_t began = vmm_os_now_ns(adapter->os), waited = 1;
+	uint64_t began = 0, waited = 1;
 
 	for (unsigned checks = 1; !vmm_timeline_done(adapter, timeline, sequence); checks++) {
 		if (waited >= adapter->spin_ns || atomic_load(&adapter->removed))
 			return false;
-		if (checks % CHECKS_PER_CLOCK_READ == 0)
-			waited = vmm_max_u64(vmm_os_now_ns(adapter->os) - began, 1);
+		if (checks % CHECKS_PER_CLOCK_READ == 0) {
+			uint64_t now = vmm_os_now_ns(adapter->os);
+
+			began = began ? began : now;
+			waited = vmm_max_u64(now - began, 1);
+		}
 		vmm_os_pause();
 	}
 	*waited_ns = waited;
