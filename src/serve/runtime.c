@@ -120,9 +120,8 @@ int32_t vmm_serve_sync_words(struct vmm_session *session, struct vmm_wire_sync_w
 {
 	struct vmm_sync_words words;
 
+	/* Without a page the client's other values stay: they mean nothing. */
 	args->page = NULL;
-	args->epoch = 0;
-	args->adapter = 0;
 	args->words = VMM_WIRE_WORDS_NEVER;
 	/* Without the epoch a client cannot know whether the page is still valid. */
 	if (!vmm_views_share_words(&session->views))
