@@ -110,10 +110,11 @@ void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
 
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
 {
+	struct vmm_os_thread *self = vmm_os_self(mutex->os);
 	bool taken = mutex->sleepers ? try_linux(mutex) : !take_on_sim(mutex);
 
 	if (taken)
-		add_held(vmm_os_self(mutex->os), mutex);
+		add_held(self, mutex);
 	return taken;
 }
 
