@@ -23,6 +23,7 @@ enum way { ASLEEP, LOOKING, BARE };
 struct hand_off {
 	struct vmm_world world;
 	struct vmm_adapter adapter;
+	struct vmm_device device; /* on whose behalf both threads wait */
 	struct vmm_process process;
 	enum way way;
 	pthread_t partner;
@@ -53,7 +54,7 @@ static bool await(struct hand_off *h, uint32_t timeline, uint64_t packet)
 			vmm_os_pause();
 		return true;
 	}
-	return vmm_ok(vmm_wait_timeline(&h->adapter, timeline, packet, VIDMM_WAIT_LOCK, NULL));
+	return vmm_ok(vmm_wait_for_lock(&h->device, timeline, packet, NULL));
 }
 
 static void complete(struct hand_off *h, uint32_t timeline, uint64_t packet)
@@ -140,6 +141,7 @@ static void *hand_off_create(const struct bench_case *self)
 	(void)!vmm_ok(vmm_world_init(&h->world, os, NULL, observe));
 	vmm_adapter_init(&h->adapter, &h->world);
 	h->adapter.node_count = TIMELINES;
+	h->device.adapter = &h->adapter;
 	h->way = (enum way)self->parameter;
 	h->adapter.spin_ns = h->way == LOOKING ? LONG_ENOUGH_NS : 0;
 	h->packets_a_step = (uint32_t)self->per_run / 2;
