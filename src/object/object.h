@@ -286,12 +286,25 @@ struct vmm_adapter {
 	/* The adapter has hardware queues; their timeline follows paging_timeline. */
 	bool hw_queues;
 
+	/*
+	 * Padding keeps the three mutexes, each with what is written under it at every call, off
+	 * each other's cache lines and off those of constants: two threads that submit take them in
+	 * turns.
+	 */
+	char pad_constants[64];
 	/* Serializes submissions: the order of sequence numbers is the order of the queue. */
 	struct vmm_os_mutex submit_lock;
+	/* Number of submissions begun; written under the submit lock. */
+	_Atomic uint64_t submissions;
+	/* Number (see submissions) of the newest submission with all references marked as used. */
+	_Atomic uint64_t captured;
+	char pad_submit[64];
 	/* Guards placement of every instance, segments, paging buffers; scheduler-class DDIs. */
 	struct vmm_os_mutex paging_lock;
+	char pad_paging[64];
 	/* Guards queues, progress of nodes, device lists. Never held across a DDI. */
 	struct vmm_os_mutex state_lock;
+	char pad_state[64];
 
 	/* The miniport's system context on each physical adapter, in which paging runs (SCH-09). */
 	void *paging_context[VMM_LINKS_MAX];
@@ -310,11 +323,7 @@ struct vmm_adapter {
 	_Atomic uint32_t zombies; /* memory: closed references that wait for the GPU */
 	/* memory: pending operations of paging queues, and evictions that are due. */
 	_Atomic uint32_t paging_work;
-	/* Number of submissions begun; written under the submit lock. */
-	_Atomic uint64_t submissions;
 	_Atomic bool trims_asleep; /* memory: the thread that sends trim requests is asleep */
-	/* Number (see submissions) of the newest submission with all references marked as used. */
-	_Atomic uint64_t captured;
 	/*
 	 * Eviction found memory held by hardware queues; their contexts must be suspended (SCH-11).
 	 */
