@@ -32,6 +32,12 @@ static uint32_t own_shard(void)
 	return vmm_observe_thread < SHARDS_MAX ? vmm_observe_thread : SHARD_SHARED;
 }
 
+/* Without threads a time costs nothing, and a hash covers every event. */
+static bool stamps_all(const struct vmm_observe *o)
+{
+	return !o->config.threads || o->config.hash;
+}
+
 vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vmm_observe **observe)
 {
 	struct vmm_observe *o;
@@ -50,7 +56,8 @@ vmm_status vmm_observe_create(const struct vmm_observe_config *config, struct vm
 		(void *)vmm_align_up((uintptr_t)o->set_memory, _Alignof(struct vmm_observe_set));
 	o->config = *config;
 	o->front.virtual_ns = config->threads ? NULL : config->virtual_ns;
-	o->front.unwanted_are_counted = config->threads && !config->hash;
+	for (uint32_t type = 0; type < VIDMM_EVENT_TYPE_COUNT; type++)
+		atomic_init(&o->front.stamps[type], stamps_all(o));
 	*observe = o;
 	return VMM_OK;
 }
@@ -163,11 +170,6 @@ static void deliver(struct vmm_observe *o, uint64_t wanted, const struct vidmm_e
 	}
 }
 
-static bool is_stamped(const struct vmm_observe *o, uint32_t type)
-{
-	return o->config.hash || atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed);
-}
-
 static void stamp_with_threads(struct vmm_observe *o, struct vidmm_event *event, const char *text)
 {
 	uint64_t wanted = atomic_load_explicit(&o->front.wanted[event->type], memory_order_relaxed);
@@ -187,7 +189,7 @@ static void emit_with_threads(struct vmm_observe *o, struct vidmm_event *event, 
 				  event->arg[1], event->arg[2], event->arg[3]);
 	else
 		count_shared(&o->front.sets[SHARD_SHARED].types[event->type], event);
-	if (vmm_unlikely(is_stamped(o, event->type)))
+	if (vmm_unlikely(vmm_observe_stamps(o, event->type)))
 		stamp_with_threads(o, event, text);
 }
 
@@ -217,9 +219,8 @@ void vmm_event(struct vmm_observe *o, uint32_t type, uint32_t process, uint32_t 
 {
 	uint32_t own = vmm_observe_thread;
 
-	if (vmm_unlikely(!o->front.unwanted_are_counted || own - 1 >= SHARDS_MAX - 1 ||
-			 type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
-			 atomic_load_explicit(&o->front.wanted[type], memory_order_relaxed))) {
+	if (vmm_unlikely(own - 1 >= SHARDS_MAX - 1 || type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
+			 atomic_load_explicit(&o->front.stamps[type], memory_order_relaxed))) {
 		struct vidmm_event event = {.type = (uint16_t)type,
 					    .reason = (uint16_t)reason,
 					    .process = process,
@@ -237,16 +238,21 @@ uint64_t vmm_observe_now(const struct vmm_observe *o)
 	return o->config.clock(o->config.clock_context);
 }
 
+/* Called under the spin lock of subscriptions. */
 static void set_wanted(struct vmm_observe *o, uint32_t slot, uint64_t mask)
 {
 	uint64_t bit = (uint64_t)1 << slot;
 
 	for (uint32_t type = 0; type < VIDMM_EVENT_TYPE_COUNT; type++) {
+		_Atomic uint64_t *wanted = &o->front.wanted[type];
+
 		if (mask >> type & 1)
-			atomic_fetch_or_explicit(&o->front.wanted[type], bit, memory_order_relaxed);
+			atomic_fetch_or_explicit(wanted, bit, memory_order_relaxed);
 		else
-			atomic_fetch_and_explicit(&o->front.wanted[type], ~bit,
-						  memory_order_relaxed);
+			atomic_fetch_and_explicit(wanted, ~bit, memory_order_relaxed);
+		bool stamps =
+			stamps_all(o) || atomic_load_explicit(wanted, memory_order_relaxed) != 0;
+		atomic_store_explicit(&o->front.stamps[type], stamps, memory_order_relaxed);
 	}
 }
 

@@ -66,8 +66,11 @@ struct vmm_observe_set {
 	_Alignas(64) struct vmm_observe_counts types[VIDMM_EVENT_TYPE_COUNT];
 };
 struct vmm_observe_front {
-	/* unwanted events get neither time nor number: threads, no hash */
-	bool unwanted_are_counted;
+	/*
+	 * Whether an event of the type gets time and number: all without threads or with a hash,
+	 * else those that a subscriber wants. The others are only counted.
+	 */
+	_Atomic bool stamps[VIDMM_EVENT_TYPE_COUNT];
 	const uint64_t *virtual_ns; /* of the configuration; NULL with threads */
 	struct vmm_observe_set *sets;
 	_Atomic uint64_t wanted[VIDMM_EVENT_TYPE_COUNT]; /* bit n: subscriber n wants the type */
@@ -83,8 +86,7 @@ static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_
 {
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 
-	return !front->unwanted_are_counted ||
-	       atomic_load_explicit(&front->wanted[type], memory_order_relaxed);
+	return atomic_load_explicit(&front->stamps[type], memory_order_relaxed);
 }
 
 /*
@@ -99,8 +101,7 @@ VMM_ALWAYS_INLINE uint64_t vmm_observe_begin(const struct vmm_observe *observe, 
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 
 	/* vmm_observe_stamps */
-	if (vmm_likely(front->unwanted_are_counted &&
-		       !atomic_load_explicit(&front->wanted[type], memory_order_relaxed)))
+	if (vmm_likely(!atomic_load_explicit(&front->stamps[type], memory_order_relaxed)))
 		return VMM_OBSERVE_UNTIMED;
 	return front->virtual_ns ? *front->virtual_ns : vmm_observe_now(observe);
 }
@@ -142,8 +143,8 @@ VMM_ALWAYS_INLINE void vmm_event_inline(struct vmm_observe *observe, uint32_t ty
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 	uint32_t own = vmm_observe_thread;
 
-	if (vmm_unlikely(!front->unwanted_are_counted || own - 1 >= VMM_OBSERVE_SETS - 1 ||
-			 atomic_load_explicit(&front->wanted[type], memory_order_relaxed))) {
+	if (vmm_unlikely(own - 1 >= VMM_OBSERVE_SETS - 1 ||
+			 atomic_load_explicit(&front->stamps[type], memory_order_relaxed))) {
 		struct vidmm_event event = {.type = (uint16_t)type,
 					    .reason = (uint16_t)reason,
 					    .process = process,
