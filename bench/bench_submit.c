@@ -88,7 +88,7 @@ static void null_entries(DRIVER_INITIALIZATION_DATA *table)
 /* ---- a world with a given number of allocations ---- */
 
 struct context {
-	HANDLE handle;
+	HANDLE handle, device;
 	D3DDDI_ALLOCATIONLIST *list;
 	void *commands;
 };
@@ -96,8 +96,9 @@ struct context {
 struct submit {
 	struct vidmm_host *host;
 	struct vidmm_adapter *adapter;
-	struct vidmm_process *process;
-	struct vidmm_device *device;
+	/* The second ones, with the second context and its allocations: only for two processes. */
+	struct vidmm_process *process[2];
+	struct vidmm_device *device[2];
 	const D3DDDI_DEVICECALLBACKS *cb;
 	struct context context[2];
 	D3DKMT_HANDLE *allocations;
@@ -125,10 +126,12 @@ static void submit_destroy(void *state)
 		pthread_join(s->partner->thread, NULL);
 		free(s->partner);
 	}
-	if (s->device)
-		vidmm_device_destroy(s->device);
-	if (s->process)
-		vidmm_process_close(s->process);
+	for (uint32_t i = 0; i < 2; i++) {
+		if (s->device[i])
+			vidmm_device_destroy(s->device[i]);
+		if (s->process[i])
+			vidmm_process_close(s->process[i]);
+	}
 	if (s->adapter)
 		vidmm_adapter_stop(s->adapter);
 	if (s->host)
@@ -137,7 +140,7 @@ static void submit_destroy(void *state)
 	free(s);
 }
 
-static bool start(struct submit *s, bool null)
+static bool start(struct submit *s, bool null, uint32_t processes)
 {
 	static const uint64_t bar_bytes = VRAM_BYTES;
 	static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
@@ -158,13 +161,20 @@ static bool start(struct submit *s, bool null)
 
 	bench_bare_entries(null ? null_entries : NULL);
 	started = vidmm_host_create(&host, &s->host) >= 0 &&
-		  vidmm_adapter_start(s->host, &adapter, &s->adapter) >= 0 &&
-		  vidmm_process_open(s->host, "bench", &s->process) >= 0 &&
-		  vidmm_device_create(s->process, s->adapter, &s->device) >= 0;
+		  vidmm_adapter_start(s->host, &adapter, &s->adapter) >= 0;
+	for (uint32_t i = 0; i < processes && started; i++)
+		started = vidmm_process_open(s->host, "bench", &s->process[i]) >= 0 &&
+			  vidmm_device_create(s->process[i], s->adapter, &s->device[i]) >= 0;
 	bench_bare_entries(NULL);
 	if (started)
-		s->cb = vidmm_device_callbacks(s->device);
+		s->cb = vidmm_device_callbacks(s->device[0]);
 	return started;
+}
+
+/* The device of a context and its allocations. */
+static HANDLE device_of(const struct submit *s, uint32_t context)
+{
+	return vidmm_device_handle(s->device[context && s->device[1]]);
 }
 
 static bool create_contexts(struct submit *s)
@@ -172,10 +182,10 @@ static bool create_contexts(struct submit *s)
 	for (uint32_t i = 0; i < 2; i++) {
 		D3DDDICB_CREATECONTEXT create = {.NodeOrdinal = i, .EngineAffinity = 1};
 
-		if (FAILED(s->cb->pfnCreateContextCb(vidmm_device_handle(s->device), &create)))
+		if (FAILED(s->cb->pfnCreateContextCb(device_of(s, i), &create)))
 			return false;
-		s->context[i] = (struct context){create.hContext, create.pAllocationList,
-						 create.pCommandBuffer};
+		s->context[i] = (struct context){create.hContext, device_of(s, i),
+						 create.pAllocationList, create.pCommandBuffer};
 	}
 	return true;
 }
@@ -191,7 +201,7 @@ static bool allocate(struct submit *s, uint32_t count)
 					      .PrivateDriverDataSize = sizeof(wish)};
 		D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 
-		if (FAILED(s->cb->pfnAllocateCb(vidmm_device_handle(s->device), &args)))
+		if (FAILED(s->cb->pfnAllocateCb(device_of(s, i >= s->references), &args)))
 			return false;
 		s->allocations[i] = info.hAllocation;
 	}
@@ -213,7 +223,7 @@ static void submit_once(struct submit *s, struct context *c)
 	D3DDDICB_RENDER render = {
 		.hContext = c->handle, .CommandLength = 8, .NumAllocations = s->references};
 
-	if (FAILED(s->cb->pfnRenderCb(vidmm_device_handle(s->device), &render)))
+	if (FAILED(s->cb->pfnRenderCb(c->device, &render)))
 		abort();
 }
 
@@ -221,14 +231,17 @@ static void submit_once(struct submit *s, struct context *c)
 static void warm_up(struct submit *s, uint32_t count)
 {
 	uint32_t references = s->references;
+	uint32_t most = s->device[1] ? references : LIST_MAX; /* of one device */
 
 	for (uint32_t done = 0; done < count; done += s->references) {
-		s->references = count - done < LIST_MAX ? count - done : LIST_MAX;
+		struct context *c = &s->context[done && s->device[1]];
+
+		s->references = count - done < most ? count - done : most;
 		atomic_store(&null_driver.patches, s->references);
 		for (uint32_t i = 0; i < s->references; i++)
-			s->context[0].list[i] =
+			c->list[i] =
 				(D3DDDI_ALLOCATIONLIST){.hAllocation = s->allocations[done + i]};
-		submit_once(s, &s->context[0]);
+		submit_once(s, c);
 		vidmm_adapter_wait_idle(s->adapter);
 	}
 	s->references = references;
@@ -237,17 +250,24 @@ static void warm_up(struct submit *s, uint32_t count)
 
 #define PARAMETER(references, patches, among) \
 	((uint64_t)(references) | (uint64_t)(patches) << 20 | (uint64_t)(among) << 40)
+#define TWO_PROCESSES ((uint64_t)1 << 63)
+
+static uint32_t among_of(const struct bench_case *self)
+{
+	return (uint32_t)(self->parameter >> 40 & 0x7FFFFF);
+}
 
 static void *submit_create(const struct bench_case *self)
 {
 	struct submit *s = calloc(1, sizeof(*s));
-	uint32_t among = (uint32_t)(self->parameter >> 40);
+	uint32_t among = among_of(self);
 
 	if (!s)
 		return NULL;
 	s->references = self->parameter & 0xFFFFF;
 	s->patches = self->parameter >> 20 & 0xFFFFF;
-	if (!start(s, true) || !create_contexts(s) || !allocate(s, among)) {
+	if (!start(s, true, self->parameter & TWO_PROCESSES ? 2 : 1) || !create_contexts(s) ||
+	    !allocate(s, among)) {
 		submit_destroy(s);
 		return NULL;
 	}
@@ -340,7 +360,7 @@ static void run_memory(void *state, uint64_t steps)
 	/* a number that no other preparation uses */
 	static uint64_t preparation = UINT64_C(1) << 40;
 
-	m.device = vmm_hazard_enter(&visit, VMM_HAZARD_DEVICE, vidmm_device_handle(s->device));
+	m.device = vmm_hazard_enter(&visit, VMM_HAZARD_DEVICE, device_of(s, 0));
 	for (uint32_t i = 0; i < s->references; i++)
 		m.patches[i].AllocationIndex = i;
 	while (steps--) {
@@ -407,7 +427,7 @@ static void run_pair(void *state, uint64_t steps)
 static void *pair_create(const struct bench_case *self)
 {
 	struct submit *s = submit_create(self);
-	uint32_t among = (uint32_t)(self->parameter >> 40);
+	uint32_t among = among_of(self);
 
 	if (!s)
 		return NULL;
@@ -437,6 +457,11 @@ static void *pair_create(const struct bench_case *self)
 BENCH(.name = "submit.two_threads_100", .peer = "submit.patched_100", .ratio_max = 0.6,
       .threads = 2, .per_run = 200 * PAIR_BATCH, .parameter = PARAMETER(100, 100, 200),
       .setup = pair_create, .run = run_pair, .teardown = submit_destroy);
+/* The same from two processes: the second thread's context and allocations are in the second. */
+BENCH(.name = "submit.two_processes_100", .peer = "submit.patched_100", .ratio_max = 0.55,
+      .threads = 2, .per_run = 200 * PAIR_BATCH,
+      .parameter = PARAMETER(100, 100, 200) | TWO_PROCESSES, .setup = pair_create, .run = run_pair,
+      .teardown = submit_destroy);
 BENCH(.name = "submit.two_threads_same_100", .peer = "submit.patched_100", .threads = 2,
       .per_run = 200 * PAIR_BATCH, .parameter = PARAMETER(100, 100, 100), .setup = pair_create,
       .run = run_pair, .teardown = submit_destroy);
@@ -450,7 +475,7 @@ static void *empty_create(const struct bench_case *self)
 	(void)self;
 	if (!s)
 		return NULL;
-	if (!start(s, false) || !create_contexts(s)) {
+	if (!start(s, false, 1) || !create_contexts(s)) {
 		submit_destroy(s);
 		return NULL;
 	}
@@ -468,7 +493,7 @@ static void run_empty(void *state, uint64_t steps)
 
 		memcpy(s->context[0].commands, &nop, sizeof(nop));
 
-		if (FAILED(s->cb->pfnRenderCb(vidmm_device_handle(s->device), &render)))
+		if (FAILED(s->cb->pfnRenderCb(device_of(s, 0), &render)))
 			abort();
 		vidmm_adapter_wait_idle(s->adapter);
 	}
@@ -508,8 +533,8 @@ static void *relay_create(const struct bench_case *self)
 	r->event = eventfd(0, EFD_CLOEXEC);
 	r->submit = empty_create(self);
 	if (r->submit && r->event >= 0 &&
-	    SUCCEEDED(r->submit->cb->pfnCreateSynchronizationObject2Cb(
-		    vidmm_device_handle(r->submit->device), &create))) {
+	    SUCCEEDED(r->submit->cb->pfnCreateSynchronizationObject2Cb(device_of(r->submit, 0),
+								       &create))) {
 		r->fence = create.hSyncObject;
 		return r;
 	}
@@ -523,7 +548,7 @@ static void render_nop(struct submit *s, const struct context *context)
 	D3DDDICB_RENDER render = {.hContext = context->handle, .CommandLength = sizeof(nop)};
 
 	memcpy(context->commands, &nop, sizeof(nop));
-	if (FAILED(s->cb->pfnRenderCb(vidmm_device_handle(s->device), &render)))
+	if (FAILED(s->cb->pfnRenderCb(device_of(s, 0), &render)))
 		abort();
 }
 
@@ -535,7 +560,7 @@ static void run_relay(void *state, uint64_t steps)
 {
 	struct relay *r = state;
 	struct submit *s = r->submit;
-	HANDLE device = vidmm_device_handle(s->device);
+	HANDLE device = device_of(s, 0);
 	D3DDDICB_WAITFORSYNCHRONIZATIONOBJECT2 wait = {.hContext = s->context[1].handle,
 						       .ObjectCount = 1,
 						       .ObjectHandleArray = {r->fence}};
