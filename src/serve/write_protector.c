@@ -54,6 +54,7 @@ static void lock(struct vmm_write_protector *f)
 static void unlock(struct vmm_write_protector *f)
 	VMM_RELEASES(protector_lock_class) VMM_NO_THREAD_SAFETY_ANALYSIS
 {
+	vmm_assert_owned(&f->owner);
 	vmm_owner_clear(&f->owner);
 	pthread_mutex_unlock(&f->lock);
 }
