@@ -210,27 +210,12 @@ void vmm_observe_emit(struct vmm_observe *o, struct vidmm_event *event, const ch
 		deliver(o, wanted, event, text);
 }
 
-/*
- * For an event without subscribers no structure is filled: its values would only be written to be
- * added up. The other branch gives a number to a thread without one, too.
- */
+/* No structure is filled for an event without subscribers: see vmm_event_inline. */
 void vmm_event(struct vmm_observe *o, uint32_t type, uint32_t process, uint32_t object,
 	       uint32_t reason, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	uint32_t own = vmm_observe_thread;
-
-	if (vmm_unlikely(own - 1 >= SHARDS_MAX - 1 || type - 1 >= VIDMM_EVENT_TYPE_COUNT - 1u ||
-			 atomic_load_explicit(&o->front.stamps[type], memory_order_relaxed))) {
-		struct vidmm_event event = {.type = (uint16_t)type,
-					    .reason = (uint16_t)reason,
-					    .process = process,
-					    .object = object,
-					    .arg = {a, b, c, d}};
-
-		vmm_observe_emit(o, &event, NULL);
-		return;
-	}
-	vmm_observe_count(&o->front.sets[own].types[type], a, b, c, d);
+	vmm_assert(type != VIDMM_EVENT_NONE && type < VIDMM_EVENT_TYPE_COUNT);
+	vmm_event_inline(o, type, process, object, reason, a, b, c, d);
 }
 
 uint64_t vmm_observe_now(const struct vmm_observe *o)

@@ -82,7 +82,7 @@ extern _Thread_local uint32_t vmm_observe_thread __attribute__((tls_model("initi
  * events that are emitted only if they would be stamped, because computing their arguments costs
  * more than counting.
  */
-static inline bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_t type)
+VMM_ALWAYS_INLINE bool vmm_observe_stamps(const struct vmm_observe *observe, uint32_t type)
 {
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 
@@ -100,8 +100,7 @@ VMM_ALWAYS_INLINE uint64_t vmm_observe_begin(const struct vmm_observe *observe, 
 {
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 
-	/* vmm_observe_stamps */
-	if (vmm_likely(!atomic_load_explicit(&front->stamps[type], memory_order_relaxed)))
+	if (vmm_likely(!vmm_observe_stamps(observe, type)))
 		return VMM_OBSERVE_UNTIMED;
 	return front->virtual_ns ? *front->virtual_ns : vmm_observe_now(observe);
 }
@@ -135,7 +134,10 @@ VMM_ALWAYS_INLINE void vmm_observe_count(struct vmm_observe_counts *counts, uint
 				memory_order_relaxed);
 }
 
-/* vmm_event with its fast path inlined: for the few calls as short as the event itself. */
+/*
+ * vmm_event with its fast path inlined: for calls as short as the event itself. The slow path also
+ * gives a number to a thread without one.
+ */
 VMM_ALWAYS_INLINE void vmm_event_inline(struct vmm_observe *observe, uint32_t type,
 					uint32_t process, uint32_t object, uint32_t reason,
 					uint64_t a, uint64_t b, uint64_t c, uint64_t d)
@@ -143,8 +145,7 @@ VMM_ALWAYS_INLINE void vmm_event_inline(struct vmm_observe *observe, uint32_t ty
 	const struct vmm_observe_front *front = (const struct vmm_observe_front *)observe;
 	uint32_t own = vmm_observe_thread;
 
-	if (vmm_unlikely(own - 1 >= VMM_OBSERVE_SETS - 1 ||
-			 atomic_load_explicit(&front->stamps[type], memory_order_relaxed))) {
+	if (vmm_unlikely(own - 1 >= VMM_OBSERVE_SETS - 1 || vmm_observe_stamps(observe, type))) {
 		struct vidmm_event event = {.type = (uint16_t)type,
 					    .reason = (uint16_t)reason,
 					    .process = process,

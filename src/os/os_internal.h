@@ -249,6 +249,14 @@ vmm_status vmm_os_linux_wait(struct vmm_os *os, _Atomic uint32_t *word, uint32_t
 			     uint64_t deadline_ns);
 void vmm_os_linux_wake(struct vmm_os *os, const _Atomic uint32_t *word,
 		       uint32_t count) VMM_NOINLINE;
+/* Returns whether the mutex was free, and is the caller's now. */
+VMM_ALWAYS_INLINE bool vmm_os_linux_mutex_try(struct vmm_os_mutex *mutex)
+{
+	uint32_t free = 0;
+
+	return atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1,
+						       memory_order_acquire, memory_order_relaxed);
+}
 void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex) VMM_COLD;
 vmm_status vmm_os_linux_thread_start(struct vmm_os_thread *thread);
 void vmm_os_linux_thread_join(struct vmm_os_thread *thread);

@@ -49,14 +49,6 @@ void vmm_os_linux_sleep_until(struct vmm_os *os, uint64_t when_ns)
 	vmm_os_linux_becomes_busy(vmm_os_self(os));
 }
 
-static bool try_mutex(struct vmm_os_mutex *mutex)
-{
-	uint32_t free = 0;
-
-	return atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
 /*
  * Sleeps until the mutex is free, and takes it. An unlocking thread stores the state and then reads
  * the number of sleepers; this one changes the number and then reads the state (Dekker pattern).
@@ -69,7 +61,7 @@ static void wait_for_mutex(struct vmm_os_mutex *mutex)
 {
 	atomic_fetch_add(mutex->sleepers, 1);
 	vmm_os_fence_others();
-	while (!try_mutex(mutex))
+	while (!vmm_os_linux_mutex_try(mutex))
 		(void)!vmm_os_linux_wait(mutex->os, &mutex->state, 1, VMM_OS_FOREVER);
 	atomic_fetch_sub(mutex->sleepers, 1);
 }
@@ -78,7 +70,7 @@ void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 {
 	for (int spin = 0; spin < VMM_OS_MUTEX_SPINS; spin++) {
 		if (atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0 &&
-		    try_mutex(mutex))
+		    vmm_os_linux_mutex_try(mutex))
 			return;
 		vmm_os_pause();
 	}

@@ -57,15 +57,6 @@ VMM_ALWAYS_INLINE void add_held(struct vmm_os_thread *self, struct vmm_os_mutex 
 	atomic_store_explicit(&mutex->owner, self, memory_order_relaxed);
 }
 
-/* Returns whether the mutex was free, and is the caller's now. */
-VMM_ALWAYS_INLINE bool try_linux(struct vmm_os_mutex *mutex)
-{
-	uint32_t free = 0;
-
-	return atomic_compare_exchange_strong_explicit(&mutex->state, &free, 1,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
 VMM_ALWAYS_INLINE void check_rank(const struct vmm_os_thread *self,
 				  const struct vmm_os_mutex *mutex)
 {
@@ -82,7 +73,7 @@ VMM_NOINLINE static void lock_slow(struct vmm_os_mutex *mutex)
 	if (!mutex->sleepers) {
 		if (take_on_sim(mutex))
 			vmm_os_sim_mutex_contended(mutex);
-	} else if (!try_linux(mutex)) {
+	} else if (!vmm_os_linux_mutex_try(mutex)) {
 		vmm_os_linux_mutex_contended(mutex);
 	}
 	add_held(self, mutex);
@@ -102,7 +93,7 @@ void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
 		return;
 	}
 	check_rank(self, mutex);
-	if (vmm_unlikely(!try_linux(mutex)))
+	if (vmm_unlikely(!vmm_os_linux_mutex_try(mutex)))
 		lock_slow(mutex);
 	else
 		add_held(self, mutex);
@@ -111,7 +102,7 @@ void vmm_os_mutex_lock(struct vmm_os_mutex *mutex)
 bool vmm_os_mutex_trylock(struct vmm_os_mutex *mutex)
 {
 	struct vmm_os_thread *self = vmm_os_self(mutex->os);
-	bool taken = mutex->sleepers ? try_linux(mutex) : !take_on_sim(mutex);
+	bool taken = mutex->sleepers ? vmm_os_linux_mutex_try(mutex) : !take_on_sim(mutex);
 
 	if (taken)
 		add_held(self, mutex);

@@ -225,7 +225,7 @@ void vmm_os_sim_mutex_contended(struct vmm_os_mutex *mutex)
 		if (block_on(mutex->os, &mutex->state, VMM_OS_FOREVER) == VMM_UNSUCCESSFUL)
 			break;
 	}
-	/* As on linux, state 2: other threads may still wait for it. */
+	/* State 2: other threads may still wait for it. */
 	atomic_store_explicit(&mutex->state, 2, memory_order_relaxed);
 }
 

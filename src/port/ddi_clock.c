@@ -14,12 +14,12 @@ static NTSTATUS call_calibrate(struct vmm_port *port, uint32_t node,
 	if (!vmm_port_call_begin_object(port, &call, false, VIDMM_DDI_CALIBRATE_GPU_CLOCK))
 		return STATUS_DEVICE_REMOVED;
 	uint32_t irql =
-		vmm_nt_raise_of(port->nt, call.slots, "calibrate_gpu_clock", VMM_NT_DISPATCH);
+		vmm_nt_raise_of(port->nt, call.own->slot, "calibrate_gpu_clock", VMM_NT_DISPATCH);
 	NTSTATUS status = port->ddi.DxgkDdiCalibrateGpuClock(port->adapter, ordinals.node,
 							     ordinals.engine, args);
-	if (vmm_unlikely(vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH))
+	if (vmm_unlikely(vmm_nt_irql_of(call.own->slot) != VMM_NT_DISPATCH))
 		vmm_port_wrong_irql(port, "calibrate_gpu_clock", VMM_NT_DISPATCH);
-	vmm_nt_lower_of(port->nt, call.slots, "calibrate_gpu_clock", irql);
+	vmm_nt_lower_of(port->nt, call.own->slot, "calibrate_gpu_clock", irql);
 	return vmm_port_call_end(port, &call, VIDMM_DDI_CALIBRATE_GPU_CLOCK, status, ordinals.node,
 				 ordinals.engine, args->GpuFrequency);
 }

@@ -89,15 +89,15 @@ NTSTATUS vmm_port_submit_virtual(struct vmm_port *port, const DXGKARG_SUBMITCOMM
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter_any(port, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL);
-	irql = vmm_nt_raise_of(port->nt, call.slots, "submit_command_virtual", VMM_NT_DISPATCH);
+	irql = vmm_nt_raise_of(port->nt, call.own->slot, "submit_command_virtual", VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiSubmitCommandVirtual(port->adapter, args);
-	if (vmm_unlikely(vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH))
+	if (vmm_unlikely(vmm_nt_irql_of(call.own->slot) != VMM_NT_DISPATCH))
 		vmm_port_wrong_irql(port, "submit_command_virtual", VMM_NT_DISPATCH);
 	vmm_port_scheduler_leave(port);
 	/* The event comes before the DPC of a miniport that completes at once. */
 	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND_VIRTUAL, status, args->SubmissionFenceId,
 			   args->DmaBufferVirtualAddress, args->DmaBufferSize);
-	vmm_nt_lower_of(port->nt, call.slots, "submit_command_virtual", irql);
+	vmm_nt_lower_of(port->nt, call.own->slot, "submit_command_virtual", irql);
 	vmm_port_leave_any(&call);
 	vmm_port_end(port);
 	if (status >= 0 || status == STATUS_INVALID_PARAMETER)

@@ -99,9 +99,9 @@ NTSTATUS vmm_port_flip(struct vmm_port *port, const DXGKARG_SETVIDPNSOURCEADDRES
 	if (vmm_port_dead(port) || !vmm_port_begin(port))
 		return STATUS_DEVICE_REMOVED;
 	call = vmm_port_enter_any(port, VIDMM_DDI_SET_VIDPN_SOURCE_ADDRESS);
-	irql = vmm_nt_interrupt_enter(&port->interrupt, call.slots);
+	irql = vmm_nt_interrupt_enter(&port->interrupt, call.own->slot);
 	status = port->ddi.DxgkDdiSetVidPnSourceAddress(port->adapter, args);
-	vmm_nt_interrupt_leave(&port->interrupt, call.slots, irql);
+	vmm_nt_interrupt_leave(&port->interrupt, call.own->slot, irql);
 	vmm_port_leave_any(&call);
 	vmm_port_end(port);
 	return set_address(port, args, status);

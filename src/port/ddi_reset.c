@@ -22,13 +22,13 @@ NTSTATUS vmm_port_preempt(struct vmm_port *port, uint32_t node, UINT fence)
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter_any(port, VIDMM_DDI_PREEMPT_COMMAND);
-	irql = vmm_nt_raise_of(port->nt, call.slots, "preempt_command", VMM_NT_DISPATCH);
+	irql = vmm_nt_raise_of(port->nt, call.own->slot, "preempt_command", VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiPreemptCommand(port->adapter, &args);
-	if (vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH)
+	if (vmm_nt_irql_of(call.own->slot) != VMM_NT_DISPATCH)
 		vmm_port_wrong_irql(port, "preempt_command", VMM_NT_DISPATCH);
 	vmm_port_scheduler_leave(port);
 	vmm_port_ddi_event(port, VIDMM_DDI_PREEMPT_COMMAND, status, fence, node, 0);
-	vmm_nt_lower_of(port->nt, call.slots, "preempt_command", irql);
+	vmm_nt_lower_of(port->nt, call.own->slot, "preempt_command", irql);
 	vmm_port_leave_any(&call);
 	vmm_port_end(port);
 	if (status < 0) {

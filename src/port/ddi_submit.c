@@ -153,16 +153,16 @@ NTSTATUS vmm_port_submit(struct vmm_port *port, const DXGKARG_SUBMITCOMMAND *arg
 		return STATUS_DEVICE_REMOVED;
 	vmm_port_scheduler_enter(port);
 	call = vmm_port_enter_any(port, VIDMM_DDI_SUBMIT_COMMAND);
-	irql = vmm_nt_raise_of(port->nt, call.slots, "submit_command", VMM_NT_DISPATCH);
+	irql = vmm_nt_raise_of(port->nt, call.own->slot, "submit_command", VMM_NT_DISPATCH);
 	status = port->ddi.DxgkDdiSubmitCommand(port->adapter, args);
-	if (vmm_unlikely(vmm_nt_irql_of(call.slots) != VMM_NT_DISPATCH))
+	if (vmm_unlikely(vmm_nt_irql_of(call.own->slot) != VMM_NT_DISPATCH))
 		vmm_port_wrong_irql(port, "submit_command", VMM_NT_DISPATCH);
 	vmm_port_scheduler_leave(port);
 	/* The event is emitted before the DPC of a miniport that completes the packet at once. */
 	vmm_port_ddi_event(port, VIDMM_DDI_SUBMIT_COMMAND, status, args->SubmissionFenceId,
 			   args->DmaBufferSubmissionStartOffset,
 			   args->DmaBufferSubmissionEndOffset);
-	vmm_nt_lower_of(port->nt, call.slots, "submit_command", irql);
+	vmm_nt_lower_of(port->nt, call.own->slot, "submit_command", irql);
 	vmm_port_leave_any(&call);
 	vmm_port_end(port);
 	if (vmm_unlikely(status < 0)) {

@@ -93,7 +93,7 @@ static void leave(struct vmm_port *port, struct vmm_port_call *call, uint32_t ir
 	struct vmm_port *lead = port->lead;
 	bool forgotten = lead->notified && !lead->queued;
 
-	vmm_nt_interrupt_leave(&lead->interrupt, call->slots, irql);
+	vmm_nt_interrupt_leave(&lead->interrupt, call->own->slot, irql);
 	vmm_port_leave_any(call);
 	if (forgotten)
 		vmm_finding(
@@ -108,7 +108,7 @@ static uint32_t enter(struct vmm_port *port, struct vmm_port_call *call, uint32_
 	uint32_t irql;
 
 	*call = vmm_port_enter_any(port, place);
-	irql = vmm_nt_interrupt_enter(&lead->interrupt, call->slots);
+	irql = vmm_nt_interrupt_enter(&lead->interrupt, call->own->slot);
 	lead->notified = lead->queued = lead->display_notified = false;
 	return irql;
 }

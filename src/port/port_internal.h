@@ -530,7 +530,6 @@ struct vmm_port_call {
 	uintptr_t stack;            /* begin of the filled stack; 0: not measured */
 	struct vmm_os_front *world; /* the thread's world before */
 	struct vmm_os_own *own;     /* the calling thread */
-	uint64_t *slots;            /* its slots */
 	uint64_t outer;
 };
 
@@ -559,11 +558,10 @@ static inline struct vmm_port_call vmm_port_enter_of(struct vmm_port *port, stru
 
 	call.world = vmm_os_here.current;
 	call.own = own;
-	call.slots = own->slot;
 	vmm_os_here.current = VMM_OS_FRONT(port->os);
-	call.outer = call.slots[VMM_PORT_THREAD_SLOT];
-	call.slots[VMM_PORT_THREAD_SLOT] = (uintptr_t)port | (uint64_t)place
-								     << VMM_PORT_PLACE_SHIFT;
+	call.outer = call.own->slot[VMM_PORT_THREAD_SLOT];
+	call.own->slot[VMM_PORT_THREAD_SLOT] = (uintptr_t)port | (uint64_t)place
+									 << VMM_PORT_PLACE_SHIFT;
 	call.verified = NULL;
 	call.stack = 0;
 	if (vmm_unlikely(port->verify)) {
@@ -582,7 +580,7 @@ static inline void vmm_port_leave_any(const struct vmm_port_call *call)
 {
 	if (vmm_unlikely(call->verified != NULL))
 		vmm_port_verify_leave(call);
-	call->slots[VMM_PORT_THREAD_SLOT] = call->outer;
+	call->own->slot[VMM_PORT_THREAD_SLOT] = call->outer;
 	vmm_os_here.current = call->world;
 }
 
@@ -590,14 +588,14 @@ static inline struct vmm_port_call vmm_port_enter(struct vmm_port *port, uint32_
 {
 	struct vmm_port_call call = vmm_port_enter_any(port, place);
 
-	vmm_assert(vmm_nt_irql_of(call.slots) == VMM_NT_PASSIVE);
+	vmm_assert(vmm_nt_irql_of(call.own->slot) == VMM_NT_PASSIVE);
 	return call;
 }
 
 static inline void vmm_port_leave(struct vmm_port *port, const struct vmm_port_call *call,
 				  enum vidmm_ddi ddi)
 {
-	if (vmm_unlikely(vmm_nt_irql_of(call->slots) != VMM_NT_PASSIVE))
+	if (vmm_unlikely(vmm_nt_irql_of(call->own->slot) != VMM_NT_PASSIVE))
 		vmm_port_wrong_irql(port, vmm_observe_reason_name(VIDMM_EVENT_DDI, ddi),
 				    VMM_NT_PASSIVE);
 	vmm_port_leave_any(call);
@@ -640,7 +638,7 @@ VMM_ALWAYS_INLINE bool vmm_port_call_begin_of(struct vmm_port *port, struct vmm_
 	if (!vmm_port_begin_of(port, own, waiting))
 		return false;
 	*call = vmm_port_enter_of(port, own, ddi);
-	vmm_assert(vmm_nt_irql_of(call->slots) == VMM_NT_PASSIVE);
+	vmm_assert(vmm_nt_irql_of(call->own->slot) == VMM_NT_PASSIVE);
 	return true;
 }
 
@@ -685,13 +683,9 @@ static inline bool vmm_port_scheduler_call_begin(struct vmm_port *port, struct v
 	if (vmm_unlikely(vmm_port_dead(port)))
 		return false;
 	vmm_port_check_rank(&port->paging_rank);
-	struct vmm_os_own *own = VMM_OS_OWN(port->os);
-
-	if (!vmm_port_begin_of(port, own, false))
+	if (!vmm_port_call_begin_of(port, VMM_OS_OWN(port->os), call, false, ddi))
 		return false;
 	vmm_port_scheduler_enter(port);
-	*call = vmm_port_enter_of(port, own, ddi);
-	vmm_assert(vmm_nt_irql_of(call->slots) == VMM_NT_PASSIVE);
 	return true;
 }
 

@@ -75,7 +75,7 @@ void vmm_port_place_name(uint64_t value, char *name, size_t size)
 void vmm_port_verify_leave(const struct vmm_port_call *call)
 {
 	struct vmm_port *port = call->verified;
-	uint64_t value = call->slots[VMM_PORT_THREAD_SLOT];
+	uint64_t value = call->own->slot[VMM_PORT_THREAD_SLOT];
 	uint32_t place = (uint32_t)(value >> VMM_PORT_PLACE_SHIFT), bytes;
 	char name[VIDMM_PLACE_BYTES + 16];
 
