@@ -645,6 +645,15 @@ void vmm_paging_work_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging
 bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submission)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * Sets whether the first packet to prepare waits for memory that the GPU uses. While it does,
+ * operations that wait for such memory, too, are not tried again. (Q-495)
+ */
+void vmm_paging_packet_waits(struct vmm_adapter *adapter, bool waits)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns how many searches for space have had to wait for the GPU. */
+uint64_t vmm_paging_blocked_searches(const struct vmm_adapter *adapter)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * What a submission needs: the device's list as it was before the submission, and what the
  * submission references.
  */

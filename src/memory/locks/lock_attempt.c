@@ -93,6 +93,34 @@ void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a)
 		a->call, a->request->handle, (unsigned long long)bytes);
 }
 
+void vmm_lock_keep_arrival(struct vmm_lock_attempt *a, bool from_all)
+{
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	a->arrival.instance = a->instance;
+	a->arrival.kept_from_all = from_all;
+	vmm_list_push_back(&a->memory->arrivals, &a->arrival.link);
+}
+
+/* What found no space because of it tries again. */
+void vmm_lock_end_arrival(struct vmm_lock_attempt *a)
+{
+	vmm_assert_held(&a->device->adapter->paging_lock);
+	if (vmm_likely(!a->arrival.instance))
+		return;
+	a->arrival.instance = NULL;
+	vmm_list_remove(&a->arrival.link);
+	vmm_progress_signal(a->memory->adapter);
+}
+
+void vmm_lock_give_up_arrival(struct vmm_lock_attempt *a)
+{
+	if (!a->arrival.instance)
+		return;
+	vmm_paging_lock(a->memory->adapter);
+	vmm_lock_end_arrival(a);
+	vmm_paging_commit(a->memory->adapter);
+}
+
 vmm_status vmm_lock_wait(const struct vmm_lock_attempt *a, uint64_t *waited_ns)
 {
 	struct vmm_adapter *adapter = a->device->adapter;

@@ -29,7 +29,7 @@ struct vmm_lock_attempt {
 	bool wait_for_progress;
 	uint32_t timeline, progress_seen;
 	uint64_t sequence;
-	/* 1.x, until the next try: what this lock waits for stays where it is */
+	/* Until the next try: what this lock waits for stays where it is */
 	struct vmm_arrival arrival;
 };
 
@@ -63,6 +63,16 @@ static inline NTSTATUS vmm_lock_check_obstacles(const struct vmm_lock_attempt *a
 /* Reports why the lock answers STATUS_NO_MEMORY. The caller holds the paging lock. (LOCK-32) */
 void vmm_lock_report_no_memory(const struct vmm_lock_attempt *a) VMM_COLD
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * The content that the lock waits for, in a segment, stays there until the lock is tried again.
+ * from_all: also if packets and paging operations need the space. (Q-380)
+ */
+void vmm_lock_keep_arrival(struct vmm_lock_attempt *a, bool from_all)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/* The lock is tried again. Does nothing if it kept nothing. */
+void vmm_lock_end_arrival(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_lock_class);
+/* The wait has failed: the lock is not tried again. Takes the paging lock. */
+void vmm_lock_give_up_arrival(struct vmm_lock_attempt *a) VMM_COLD;
 /*
  * Waits for what the attempt must wait for, on behalf of the calling process. Adds the time to
  * *waited_ns. Returns VMM_PENDING if the device is paused. No lock of vidmm is held.

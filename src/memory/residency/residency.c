@@ -205,8 +205,10 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_instance *instance
 		 * working set in the preferred segment. Going to the next segment at once would
 		 * drain it into the aperture at the first burst.
 		 */
-		if (search.blocked)
+		if (search.blocked) {
+			memory->blocked_searches++;
 			return VMM_PENDING;
+		}
 		unlock_helps |= search.unlock_helps;
 	}
 	vmm_unlock_note_search(memory, unlock_helps);

@@ -118,11 +118,16 @@ bool vmm_arrival_is_kept(const struct vmm_memory *memory, const struct vmm_insta
 	const struct vmm_list *link;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_likely(preparation != VMM_LOCK_PREPARATION))
-		return false;
-	vmm_list_for_each (link, &memory->arrivals)
-		if (vmm_container_of(link, struct vmm_arrival, link)->instance == instance)
-			return instance->place == VMM_PLACEMENT_MEMORY;
+	vmm_list_for_each (link, &memory->arrivals) {
+		const struct vmm_arrival *arrival =
+			vmm_container_of(link, struct vmm_arrival, link);
+
+		if (arrival->instance != instance)
+			continue;
+		if (arrival->kept_from_all || (preparation == VMM_LOCK_PREPARATION &&
+					       instance->place == VMM_PLACEMENT_MEMORY))
+			return true;
+	}
 	return false;
 }
 

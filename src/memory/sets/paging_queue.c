@@ -37,6 +37,7 @@ struct vmm_paging_operation {
 	uint64_t submission; /* adapter->submissions when it was queued */
 	bool placed;
 	bool awaits_gpu;        /* the last attempt found memory that the GPU uses */
+	uint64_t turn;          /* of those that wait for the GPU the lowest is next */
 	bool holds_back;        /* it has held a packet back */
 	uint64_t sequence;      /* valid once placed */
 	uint64_t unlock_ticket; /* it waits until other processes unlock; 0: it does not */
@@ -294,6 +295,18 @@ bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submissio
 	return false;
 }
 
+void vmm_paging_packet_waits(struct vmm_adapter *adapter, bool waits)
+{
+	vmm_assert_held(&adapter->paging_lock);
+	adapter->memory->packet_waits = waits;
+}
+
+uint64_t vmm_paging_blocked_searches(const struct vmm_adapter *adapter)
+{
+	vmm_assert_held(&adapter->paging_lock);
+	return adapter->memory->blocked_searches;
+}
+
 /* Is the allocation still on the list? The client may have evicted it since the call. */
 static bool is_wanted(const struct vmm_ref *ref)
 {
@@ -370,27 +383,69 @@ VMM_COLD static void report_failure(const struct vmm_paging_queue *queue,
 		   (unsigned)status);
 }
 
-static void place_operations(struct vmm_memory *memory, struct vmm_paging_queue *queue)
+static void place_operations(struct vmm_memory *memory, struct vmm_paging_queue *queue, bool again)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	struct vmm_list *link;
+	struct vmm_paging_operation *operation;
 
 	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_list_for_each (link, &queue->operations) {
-		struct vmm_paging_operation *operation =
-			vmm_container_of(link, struct vmm_paging_operation, link);
-
-		if (operation->placed)
-			continue;
+	while ((operation = first_unplaced(queue)) != NULL && (again || !operation->awaits_gpu)) {
+		again = false;
 		vmm_status status = place(memory, queue, operation);
 		operation->awaits_gpu = status == VMM_PENDING && !is_held_up(operation) &&
 					!operation->unlock_ticket;
+		if (operation->awaits_gpu && !operation->turn)
+			operation->turn = ++memory->paging_turns;
 		if (status == VMM_PENDING || status == VMM_DEVICE_REMOVED)
 			return;
 		if (status != VMM_OK)
 			report_failure(queue, operation, status);
 		memory->adapter->placement_retries = 0;
 		operation->placed = true;
+	}
+}
+
+/* Returns the queue whose first operation waits for the GPU and is next; NULL: there is none. */
+static struct vmm_paging_queue *next_in_turn(const struct vmm_memory *memory)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_paging_queue *next = NULL;
+	const struct vmm_list *link;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	vmm_list_for_each (link, &memory->paging_queues) {
+		struct vmm_paging_queue *queue =
+			vmm_container_of(link, struct vmm_paging_queue, link);
+		const struct vmm_paging_operation *first = first_unplaced(queue);
+
+		if (!first || !first->awaits_gpu)
+			continue;
+		if (next && (queue->priority < next->priority ||
+			     first->turn > first_unplaced(next)->turn))
+			continue;
+		next = queue;
+	}
+	return next;
+}
+
+/*
+ * Tries the operations again that wait for the GPU, in turn. An attempt that must wait may have
+ * evicted what another one that waits has paged in, and the end of that paging is progress. If both
+ * were tried again at each progress, they would evict each other until the GPU has completed its
+ * packets. So there is one that is tried again: the first packet to prepare if that waits, else the
+ * operation whose turn it is. (Q-495)
+ */
+static void place_in_turn(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_paging_queue *queue;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	while (!memory->packet_waits && (queue = next_in_turn(memory)) != NULL) {
+		const struct vmm_paging_operation *tried = first_unplaced(queue);
+
+		place_operations(memory, queue, true);
+		if (first_unplaced(queue) == tried)
+			return;
 	}
 }
 
@@ -447,8 +502,9 @@ void vmm_paging_work_locked(struct vmm_adapter *adapter)
 		struct vmm_paging_queue *queue =
 			vmm_container_of(link, struct vmm_paging_queue, link);
 
-		place_operations(memory, queue);
+		place_operations(memory, queue, false);
 	}
+	place_in_turn(memory);
 	vmm_memory_flush_locked(adapter);
 	vmm_list_for_each (link, &memory->paging_queues)
 		any |= finish_complete(vmm_container_of(link, struct vmm_paging_queue, link));

@@ -239,12 +239,17 @@ struct vmm_unlock_wait {
 };
 
 /*
- * A CPU lock that waits until paging has brought its content into a memory segment. Other locks
- * take neither the space nor the place from the instance before the lock is tried again: otherwise
- * locks that need each other's space would page forever. (Q-380)
+ * A CPU lock that waits until paging has brought its content into a segment. Other locks take
+ * neither the space nor the place from the instance before the lock is tried again: otherwise locks
+ * that need each other's space would page forever. (Q-380)
  */
 struct vmm_arrival {
 	struct vmm_list link;
+	/*
+	 * Nor do packets and paging operations. The lock waits for paging only (2.x), so they do
+	 * not wait for each other.
+	 */
+	bool kept_from_all;
 	const struct vmm_instance *instance; /* only compared: it may be destroyed meanwhile */
 };
 
@@ -339,6 +344,11 @@ struct vmm_memory {
 	struct vmm_paging_window window VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_trims *trims; /* NULL until a device registers */
 	uint64_t residency_rounds VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* Searches so far that would have found space without packets that the GPU runs. */
+	uint64_t blocked_searches VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint64_t paging_turns VMM_GUARDED_BY(vmm_paging_lock_class); /* given so far */
+	/* The first packet to prepare waits for memory that the GPU uses. */
+	bool packet_waits VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_unlock_wait unlock_wait;
 
 	/* vmm_instance.lru: returns to its placement when power is back */

@@ -338,14 +338,22 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_dma_pin_locked(dma);
 	vmm_status status = sched->working_set->gather(sched, dma);
-	if (status == VMM_NO_VIDEO_MEMORY) {
-		vmm_dma_unpin(dma); /* its own mapping may fragment the aperture */
+	bool others =
+		status == VMM_NO_VIDEO_MEMORY && vmm_dma_another_is_pinned(sched->adapter, dma);
+	/*
+	 * Its own mapping may fragment the aperture. While others are in the way it is mapped anew
+	 * once: the end of that paging is progress, and each progress is another attempt.
+	 */
+	if (status == VMM_NO_VIDEO_MEMORY && !(others && dma->attempts)) {
+		vmm_dma_unpin(dma);
 		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
 		vmm_dma_pin_locked(dma);
 		if (moved)
 			status = sched->working_set->gather(sched, dma);
 	}
-	if (status == VMM_NO_VIDEO_MEMORY && vmm_dma_another_is_pinned(sched->adapter, dma))
+	/* A client may have pinned one meanwhile. */
+	if (status == VMM_NO_VIDEO_MEMORY &&
+	    (others || vmm_dma_another_is_pinned(sched->adapter, dma)))
 		status = VMM_PENDING;
 	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count &&
 	    sched->working_set->referenced) /* a residency list cannot be split (SPL) */

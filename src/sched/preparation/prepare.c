@@ -354,17 +354,29 @@ VMM_COLD static void cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma
 	vmm_prepare_cancelled(sched, dma);
 }
 
-/*
- * Prepares packets until the queue is empty. Returns VMM_PENDING if the first packet must wait for
- * the GPU. Paging lock held.
- */
-static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
+/* Prepares a packet, and notes whether it waits for memory that the GPU uses. */
+static vmm_status attempt(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t blocked = vmm_paging_blocked_searches(sched->adapter);
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	if (vmm_port_dead(sched->adapter->port))
+		return VMM_DEVICE_REMOVED;
+	vmm_status status = prepare_one(sched, dma);
+	bool waits = status == VMM_PENDING && vmm_paging_blocked_searches(sched->adapter) > blocked;
+
+	sched->awaits_memory = waits ? dma : NULL;
+	return status;
+}
+
+/* Prepares packets. Returns as pump_locked. */
+static vmm_status prepare_queued(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_dma *starved = NULL;
 	struct vmm_dma *dma;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	paging_work_locked(sched);
 	while ((dma = first_waiting(sched)) != NULL && !vmm_power_holds_back(sched, dma)) {
 		if (atomic_load(&sched->adapter->recovering))
 			return VMM_DEVICE_REMOVED;
@@ -377,8 +389,7 @@ static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_l
 		if (vmm_unlikely(atomic_load(&sched->adapter->paging_work)) &&
 		    vmm_paging_holds_back(sched->adapter, dma->submission))
 			return VMM_PENDING;
-		vmm_status status = vmm_port_dead(sched->adapter->port) ? VMM_DEVICE_REMOVED
-									: prepare_one(sched, dma);
+		vmm_status status = attempt(sched, dma);
 
 		if (status == VMM_NO_MEMORY && may_get_memory(sched))
 			status = VMM_PENDING;
@@ -394,7 +405,38 @@ static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_l
 			give_up(sched, dma, status);
 		vmm_queue_drain_locked(sched);
 	}
+	sched->awaits_memory = NULL;
 	return VMM_OK;
+}
+
+/* Does the first packet wait for memory, and not for an operation that holds it back? */
+static bool first_awaits_memory(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_dma *dma = sched->awaits_memory;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	return vmm_unlikely(dma != NULL) && dma == first_waiting(sched) &&
+	       !vmm_paging_holds_back(sched->adapter, dma->submission);
+}
+
+/*
+ * Prepares packets until the queue is empty. Returns VMM_PENDING if the first packet must wait for
+ * the GPU. Paging lock held.
+ */
+static vmm_status pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	bool waited = first_awaits_memory(sched);
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	vmm_paging_packet_waits(sched->adapter, waited);
+	paging_work_locked(sched);
+	vmm_status status = prepare_queued(sched);
+	bool waits = first_awaits_memory(sched);
+
+	vmm_paging_packet_waits(sched->adapter, waits);
+	if (vmm_unlikely(waited && !waits)) /* the turn of the operations */
+		paging_work_locked(sched);
+	return status;
 }
 
 /*

@@ -426,6 +426,8 @@ struct vmm_sched {
 	uint32_t next_fence; /* paging lock */
 	/* Counts attempts to make a working set resident; identifies each of them. Paging lock. */
 	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* Its last attempt found memory that the GPU uses; only to be compared. */
+	const struct vmm_dma *awaits_memory VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* Patch locations of all submissions. */
 	uint64_t patches VMM_GUARDED_BY(vmm_state_lock_class);
 	_Atomic uint64_t splits;

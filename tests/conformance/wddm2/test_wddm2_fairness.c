@@ -219,6 +219,96 @@ static void q_495_packets_go_on_after_the_device_that_waited(void **state)
 	stop(&f);
 }
 
+/* ---- two that wait for the same memory ---- */
+
+/*
+ * Completes all paging, and the paging that follows from it. Returns how many packets that were:
+ * the GPU goes on with its render packet meanwhile.
+ */
+static uint32_t finish_paging(struct fairness *f)
+{
+	uint32_t packets = 0;
+
+	vidmm_settle(f->w.client.host);
+	while (packets < MANY && scripted_complete(f->w.m, 1, 1)) {
+		packets++;
+		vidmm_settle(f->w.client.host);
+	}
+	return packets;
+}
+
+static void make_pending(struct client_device *device, const D3DDDICB_CREATEPAGINGQUEUE *queue,
+			 D3DKMT_HANDLE *list, D3DDDI_MAKERESIDENT *args)
+{
+	*args = (D3DDDI_MAKERESIDENT){
+		.hPagingQueue = queue->hPagingQueue, .NumAllocations = 2, .AllocationList = list};
+	assert_int_equal(wddm2_try_make(device, args), E_PENDING);
+}
+
+/*
+ * The packet has paged in a part of its list, and waits. An operation that waits, too, does not
+ * evict that part again and again.
+ */
+static void q_495_a_packet_and_an_operation_that_wait_do_not_evict_each_other(void **state)
+{
+	D3DDDI_MAKERESIDENT args;
+	struct client_device third;
+	struct fairness f;
+
+	start(&f, state);
+	client_open(&f.w.client, &third);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&third);
+	D3DKMT_HANDLE list[2] = {wddm2_allocate(&f.w.device, 4 * MIB, WORLD_MEMORY),
+				 wddm2_allocate(&f.w.device, 8 * MIB, WORLD_MEMORY)},
+		      wanted = wddm2_allocate(&third, 10 * MIB, WORLD_MEMORY);
+	wddm2_make(&f.w, &f.w.device, &f.queue, list, 2);
+	D3DKMT_HANDLE used = busy_list(&f, 8 * MIB);
+	world_submit_use(&f.busys, used); /* the GPU has it until the end of the test */
+	world_submit_write(&f.w.context, list[0], 4, 0x77);
+	assert_int_equal(wddm2_try_make_one(&third, &queue, wanted, &args), E_PENDING);
+	assert_in_range(finish_paging(&f), 0, 16);
+	assert_true(wddm2_fence(&queue) < args.PagingFenceValue);
+	/* Once the GPU is done both are done: first the packet, then the operation. */
+	assert_int_equal(scripted_complete(f.w.m, 0, 1), 1);
+	assert_in_range(finish_paging(&f), 1, 16);
+	assert_int_equal(world_render_submits(&f.w), 2);
+	wddm2_run(&f.w);
+	assert_true(wddm2_fence(&queue) >= args.PagingFenceValue);
+	f.w.m->settings.complete_at_once = true;
+	assert_int_equal(world_word(&f.w, list[0], 4), 0x77);
+	client_close(&third);
+	stop(&f);
+}
+
+/* The same for operations of two queues: the older one is done first. */
+static void q_495_two_operations_that_wait_do_not_evict_each_other(void **state)
+{
+	D3DDDI_MAKERESIDENT args, later;
+	struct client_device third;
+	struct fairness f;
+
+	start(&f, state);
+	client_open(&f.w.client, &third);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&third);
+	D3DKMT_HANDLE list[2] = {wddm2_allocate(&f.w.device, 4 * MIB, WORLD_MEMORY),
+				 wddm2_allocate(&f.w.device, 8 * MIB, WORLD_MEMORY)},
+		      other[2] = {wddm2_allocate(&third, 6 * MIB, WORLD_MEMORY),
+				  wddm2_allocate(&third, 8 * MIB, WORLD_MEMORY)},
+		      used = busy_list(&f, 8 * MIB);
+	world_submit_use(&f.busys, used);
+	make_pending(&f.w.device, &f.queue, list, &args);
+	make_pending(&third, &queue, other, &later);
+	assert_in_range(finish_paging(&f), 0, 16);
+	assert_true(wddm2_fence(&f.queue) < args.PagingFenceValue);
+	assert_true(wddm2_fence(&queue) < later.PagingFenceValue);
+	assert_int_equal(scripted_complete(f.w.m, 0, 1), 1);
+	assert_in_range(finish_paging(&f), 1, 32);
+	assert_true(wddm2_fence(&f.queue) >= args.PagingFenceValue);
+	assert_true(wddm2_fence(&queue) >= later.PagingFenceValue);
+	client_close(&third);
+	stop(&f);
+}
+
 /* ---- hardware scheduling ---- */
 
 /* Two queues whose commands overlap: the memory of their device is in use at all times. */
@@ -262,6 +352,8 @@ int main(void)
 		ON_BOTH(q_495_makeresident_is_done_behind_a_packet_of_the_idle_class),
 		ON_BOTH(q_495_res_04_a_queue_of_low_priority_is_served_beside_a_busy_one),
 		ON_BOTH(q_495_packets_go_on_after_the_device_that_waited),
+		ON_BOTH(q_495_a_packet_and_an_operation_that_wait_do_not_evict_each_other),
+		ON_BOTH(q_495_two_operations_that_wait_do_not_evict_each_other),
 		ON_BOTH(q_495_makeresident_is_done_beside_busy_hardware_queues),
 	};
 
