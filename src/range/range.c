@@ -240,29 +240,11 @@ static inline bool is_special(const struct vmm_range_heap *heap,
 	return place || request->alignment >> heap->granule_shift > 1;
 }
 
-/* Splits a hole at spot->start, where a range will begin. Returns the node of the second part. */
-static uint32_t split_hole(struct vmm_range_heap *heap, const struct spot *spot)
+/* Makes the node live. What it has behind the first `size` granules becomes a hole. */
+static inline void make_live(struct vmm_range_heap *heap, uint32_t node, uint32_t size, void *owner)
 {
-	struct place *place = &heap->places[spot->node];
-	uint32_t front = spot->start - place->start, behind;
+	uint32_t tail = heap->places[node].size - size;
 
-	if (!front)
-		return spot->node;
-	remove_hole(heap, spot->node);
-	behind = take_node(heap);
-	link_behind(heap, spot->node, behind, spot->start, place->size - front);
-	place->size = front;
-	insert_hole(heap, spot->node);
-	insert_hole(heap, behind);
-	return behind;
-}
-
-/* Makes the first `size` granules of a hole live; the rest stays a hole. */
-static inline void carve(struct vmm_range_heap *heap, uint32_t node, uint32_t size, void *owner)
-{
-	uint32_t tail = size_of(&heap->places[node]) - size;
-
-	remove_hole(heap, node);
 	heap->places[node].size = size;
 	heap->links[BIN_COUNT + node].owner = owner;
 	if (tail) {
@@ -273,6 +255,32 @@ static inline void carve(struct vmm_range_heap *heap, uint32_t node, uint32_t si
 	}
 	heap->free_units -= size;
 	heap->live_count++;
+}
+
+/* Makes the first `size` granules of a hole live; the rest stays a hole. */
+static inline void carve(struct vmm_range_heap *heap, uint32_t node, uint32_t size, void *owner)
+{
+	remove_hole(heap, node);
+	make_live(heap, node, size, owner);
+}
+
+/* The same from spot->start on. What the hole has before stays a hole. Returns the live node. */
+static uint32_t carve_at(struct vmm_range_heap *heap, const struct spot *spot, uint32_t size,
+			 void *owner)
+{
+	uint32_t front = spot->start - heap->places[spot->node].start, behind;
+
+	if (!front) {
+		carve(heap, spot->node, size, owner);
+		return spot->node;
+	}
+	remove_hole(heap, spot->node);
+	behind = take_node(heap);
+	link_behind(heap, spot->node, behind, spot->start, heap->places[spot->node].size - front);
+	heap->places[spot->node].size = front;
+	insert_hole(heap, spot->node);
+	make_live(heap, behind, size, owner);
+	return behind;
 }
 
 /*
@@ -290,9 +298,7 @@ uint32_t vmm_range_take_part(struct vmm_range_heap *heap, uint32_t hole, uint32_
 
 	if (!have_nodes(heap))
 		return NONE;
-	uint32_t node = split_hole(heap, &spot);
-	carve(heap, node, size, NULL);
-	return node;
+	return carve_at(heap, &spot, size, NULL);
 }
 
 static vmm_status allocate_special(struct vmm_range_heap *heap,
@@ -305,8 +311,7 @@ static vmm_status allocate_special(struct vmm_range_heap *heap,
 		return VMM_NO_VIDEO_MEMORY;
 	if (!have_nodes(heap))
 		return VMM_NO_MEMORY;
-	*node = split_hole(heap, &spot);
-	carve(heap, *node, size, request->owner);
+	*node = carve_at(heap, &spot, size, request->owner);
 	return VMM_OK;
 }
 

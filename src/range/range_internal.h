@@ -30,20 +30,18 @@ union link {
 };
 
 /* range_index.c: the holes by address; made when a search needs it. */
-#define RANGE_PARTS    4096u
-#define RANGE_LEVELS   3u /* of bounds */
 #define RANGE_FAN_BITS 4u /* a bound is over 16 of the level below */
+#define RANGE_FAN      (1u << RANGE_FAN_BITS)
+#define RANGE_LEVELS   4u /* of bounds, at most; the parts are RANGE_FAN to that power */
 
 struct range_index_link {
 	uint32_t prev, next; /* nodes; NONE: none */
 };
 
 struct range_index {
-	uint32_t part_shift;
-	/* In granules: those of parts, then those of each higher level. */
-	uint32_t bound[RANGE_PARTS + (RANGE_PARTS >> RANGE_FAN_BITS) +
-		       (RANGE_PARTS >> 2 * RANGE_FAN_BITS)];
-	uint32_t first[RANGE_PARTS];    /* node of a hole; NONE: the part has none */
+	uint32_t part_shift, levels, part_count;
+	uint32_t *bound[RANGE_LEVELS];  /* in granules: those of parts, then those of each level */
+	uint32_t *first;                /* of each part: node of a hole; NONE: it has none */
 	struct range_index_link *nodes; /* of each node that is a hole */
 };
 
@@ -132,8 +130,8 @@ bool vmm_range_place_in_hole(const struct place *hole, uint32_t size, const stru
 			     uint32_t *start);
 
 /* ---- range_index.c: an index must exist, except for the first and the last two ---- */
-/* Makes the index. Without memory there is none. */
-void vmm_range_index_create(struct vmm_range_heap *heap);
+/* Makes the index for as many nodes. Without memory there is none. */
+void vmm_range_index_create(struct vmm_range_heap *heap, uint32_t node_count);
 /* A hole begins or ends to exist; its place is set. */
 void vmm_range_index_insert(struct vmm_range_heap *heap, uint32_t node);
 void vmm_range_index_remove(struct vmm_range_heap *heap, uint32_t node);

@@ -102,7 +102,7 @@ static struct spot find_outermost(struct vmm_range_heap *heap, uint32_t size,
 	if (best.node != NONE)
 		return best;
 	if (!heap->index && hole_count(heap) >= INDEXED)
-		vmm_range_index_create(heap);
+		vmm_range_index_create(heap, heap->node_count);
 	if (heap->index)
 		return vmm_range_index_find(heap, size, limits);
 	for (uint32_t bin = next_bin(heap, bin_of(size)); bin != NONE;

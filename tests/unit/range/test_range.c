@@ -353,7 +353,7 @@ static void a_failed_metadata_allocation_changes_nothing(void **state)
 
 		vmm_range_statistics(heap, &before);
 		/* The heap can do without its index by address, but not without nodes. */
-		vmm_calloc_fail_after(1 + i % 3);
+		vmm_calloc_fail_after(1 + i % 6);
 		got = take_in(heap, 1, 2 * i, 0, 0); /* each leaves a hole in front */
 		vmm_calloc_fail_after(0);
 		vmm_range_statistics(heap, &after);
