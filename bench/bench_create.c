@@ -24,9 +24,9 @@ struct workload {
 };
 
 static const struct workload workloads[] = {
-	{64 << 10, 1, false},    {1 << 20, 1, false},    {16 << 20, 1, false},
-	{64 << 10, 1000, false}, {4096, 1000000, false}, {0, 1, false},
-	{0, 1000, false},        {0, 1000000, false},    {64 << 10, 1, true},
+	{64 << 10, 1, false},   {1 << 20, 1, false}, {16 << 20, 1, false}, {64 << 10, 1000, false},
+	{4096, 1000000, false}, {0, 1, false},       {0, 1000, false},     {0, 1000000, false},
+	{64 << 10, 1, true},    {4096, 1000, false}, {4096, 10000, false}, {4096, 100000, false},
 };
 
 struct churn {
@@ -180,6 +180,10 @@ PAIR(1, "1m", "create.pair_64k", 1.5);
 PAIR(2, "16m", "create.pair_64k", 1.5);
 PAIR(3, "64k_1000_live", "create.malloc_1000", 15);
 PAIR(4, "4k_1000000_live", "create.pair_64k_1000_live", 1.5);
+/* The cost as the number grows; create.malloc_* is what caches impose. */
+PAIR(9, "4k_1000_live", "create.pair_64k_1000_live", 0);
+PAIR(10, "4k_10000_live", "create.pair_64k_1000_live", 0);
+PAIR(11, "4k_100000_live", "create.pair_64k_1000_live", 0);
 BENCH(.name = "create.softgpu_pair", .parameter = 8, .setup = churn_create, .run = run_allocations,
       .teardown = churn_destroy, .peer = "create.pair_64k");
 

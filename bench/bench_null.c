@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench_null.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,4 +75,64 @@ void bench_null_interrupt(HANDLE adapter)
 	if (c.services->DxgkCbSynchronizeExecution(c.services->DeviceHandle, report_nothing,
 						   (PVOID)(uintptr_t)&c, 0, &result))
 		abort();
+}
+
+/* ---- submissions of WDDM 1.x ---- */
+
+static struct {
+	_Atomic uint32_t patches; /* number that Render emits */
+	DXGKDDI_START_DEVICE *start;
+	DXGKDDI_SUBMITCOMMAND *submit;
+	DXGKDDI_PATCH *patch;
+} null_driver;
+
+static NTSTATUS null_start(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
+			   PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
+{
+	bench_null_start(adapter, services);
+	return null_driver.start(adapter, info, services, sources, children);
+}
+
+static NTSTATUS null_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER args)
+{
+	uint32_t patches = atomic_load_explicit(&null_driver.patches, memory_order_relaxed);
+
+	(void)context;
+	D3DDDI_PATCHLOCATIONLIST *out = args->pPatchLocationListOut;
+	/* A counter instead of a division, whose cost would be measured as well. */
+	for (uint32_t p = 0, index = 0; p < patches; p++) {
+		out[p] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = index};
+		index = index + 1 < args->AllocationListSize ? index + 1 : 0;
+	}
+	args->pPatchLocationListOut += patches;
+	args->pDmaBuffer = (char *)args->pDmaBuffer + 8;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS null_patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
+{
+	return args->Flags.Paging ? null_driver.patch(adapter, args) : STATUS_SUCCESS;
+}
+
+static NTSTATUS null_submit(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
+{
+	if (args->Flags.Paging)
+		return null_driver.submit(adapter, args);
+	return bench_null_complete(adapter, args->SubmissionFenceId, args->NodeOrdinal);
+}
+
+void bench_null_entries(DRIVER_INITIALIZATION_DATA *table)
+{
+	null_driver.start = table->DxgkDdiStartDevice;
+	null_driver.submit = table->DxgkDdiSubmitCommand;
+	null_driver.patch = table->DxgkDdiPatch;
+	table->DxgkDdiStartDevice = null_start;
+	table->DxgkDdiRender = null_render;
+	table->DxgkDdiPatch = null_patch;
+	table->DxgkDdiSubmitCommand = null_submit;
+}
+
+void bench_null_patches(uint32_t count)
+{
+	atomic_store(&null_driver.patches, count);
 }

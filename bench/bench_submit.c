@@ -20,8 +20,6 @@
 #include <vidmm/softgpu.h>
 #include <vidmm/vidmm.h>
 
-#include <dispmprt.h>
-
 #include "memory/memory.h"
 #include "object/hazard.h"
 #include "object/object.h"
@@ -29,61 +27,6 @@
 #define LIST_MAX   16384u
 #define PAGE_BYTES 4096u
 #define VRAM_BYTES (UINT64_C(512) << 20)
-
-/* ---- a miniport with minimal cost ---- */
-
-static struct {
-	_Atomic uint32_t patches; /* number that Render emits */
-	DXGKDDI_START_DEVICE *start;
-	DXGKDDI_SUBMITCOMMAND *submit;
-	DXGKDDI_PATCH *patch;
-} null_driver;
-
-static NTSTATUS null_start(IN_CONST_PVOID adapter, PDXGK_START_INFO info,
-			   PDXGKRNL_INTERFACE services, PULONG sources, PULONG children)
-{
-	bench_null_start(adapter, services);
-	return null_driver.start(adapter, info, services, sources, children);
-}
-
-static NTSTATUS null_render(IN_CONST_HANDLE context, INOUT_PDXGKARG_RENDER args)
-{
-	uint32_t patches = atomic_load_explicit(&null_driver.patches, memory_order_relaxed);
-
-	(void)context;
-	D3DDDI_PATCHLOCATIONLIST *out = args->pPatchLocationListOut;
-	/* A counter instead of a division, whose cost would be measured as well. */
-	for (uint32_t p = 0, index = 0; p < patches; p++) {
-		out[p] = (D3DDDI_PATCHLOCATIONLIST){.AllocationIndex = index};
-		index = index + 1 < args->AllocationListSize ? index + 1 : 0;
-	}
-	args->pPatchLocationListOut += patches;
-	args->pDmaBuffer = (char *)args->pDmaBuffer + 8;
-	return STATUS_SUCCESS;
-}
-
-static NTSTATUS null_patch(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_PATCH args)
-{
-	return args->Flags.Paging ? null_driver.patch(adapter, args) : STATUS_SUCCESS;
-}
-
-static NTSTATUS null_submit(IN_CONST_HANDLE adapter, IN_CONST_PDXGKARG_SUBMITCOMMAND args)
-{
-	if (args->Flags.Paging)
-		return null_driver.submit(adapter, args);
-	return bench_null_complete(adapter, args->SubmissionFenceId, args->NodeOrdinal);
-}
-
-static void null_entries(DRIVER_INITIALIZATION_DATA *table)
-{
-	null_driver.start = table->DxgkDdiStartDevice;
-	null_driver.submit = table->DxgkDdiSubmitCommand;
-	null_driver.patch = table->DxgkDdiPatch;
-	table->DxgkDdiStartDevice = null_start;
-	table->DxgkDdiRender = null_render;
-	table->DxgkDdiPatch = null_patch;
-	table->DxgkDdiSubmitCommand = null_submit;
-}
 
 /* ---- a world with a given number of allocations ---- */
 
@@ -159,7 +102,7 @@ static bool start(struct submit *s, bool null, uint32_t processes)
 						      .tdr = &no_timeouts};
 	bool started;
 
-	bench_bare_entries(null ? null_entries : NULL);
+	bench_bare_entries(null ? bench_null_entries : NULL);
 	started = vidmm_host_create(&host, &s->host) >= 0 &&
 		  vidmm_adapter_start(s->host, &adapter, &s->adapter) >= 0;
 	for (uint32_t i = 0; i < processes && started; i++)
@@ -237,7 +180,7 @@ static void warm_up(struct submit *s, uint32_t count)
 		struct context *c = &s->context[done && s->device[1]];
 
 		s->references = count - done < most ? count - done : most;
-		atomic_store(&null_driver.patches, s->references);
+		bench_null_patches(s->references);
 		for (uint32_t i = 0; i < s->references; i++)
 			c->list[i] =
 				(D3DDDI_ALLOCATIONLIST){.hAllocation = s->allocations[done + i]};
@@ -245,7 +188,7 @@ static void warm_up(struct submit *s, uint32_t count)
 		vidmm_adapter_wait_idle(s->adapter);
 	}
 	s->references = references;
-	atomic_store(&null_driver.patches, s->patches);
+	bench_null_patches(s->patches);
 }
 
 #define PARAMETER(references, patches, among) \
@@ -280,7 +223,7 @@ static void run_submit(void *state, uint64_t steps)
 {
 	struct submit *s = state;
 
-	atomic_store(&null_driver.patches, s->patches);
+	bench_null_patches(s->patches);
 	while (steps--)
 		submit_once(s, &s->context[0]);
 }
@@ -415,7 +358,7 @@ static void run_pair(void *state, uint64_t steps)
 	struct submit *s = state;
 	uint64_t count = steps * PAIR_BATCH, go = atomic_load(&s->partner->go) + count;
 
-	atomic_store(&null_driver.patches, s->patches);
+	bench_null_patches(s->patches);
 	atomic_store(&s->partner->go, go);
 	sem_post(&s->partner->begin);
 	for (uint64_t i = 0; i < count; i++)

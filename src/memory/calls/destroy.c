@@ -369,10 +369,38 @@ static NTSTATUS deallocate_resource(struct vmm_device *device, void *runtime_res
 	return STATUS_SUCCESS;
 }
 
+/*
+ * Among many allocations no cache holds this one. Its end reads most of its cache lines, and each
+ * would be a miss after the other; fetched together they cost about one.
+ */
+static void prefetch_record(const struct vmm_device *device, uint32_t handle)
+	VMM_REQUIRES(vmm_process_lock_class)
+{
+	uintptr_t record = (uintptr_t)vmm_handle_lookup(&device->process->handles, handle,
+							VMM_HANDLE_ALLOCATION);
+
+	vmm_assert_held(&device->process->lock);
+	for (size_t at = 0; at < sizeof(struct vmm_allocation); at += VMM_CACHE_LINE)
+		vmm_prefetch(record + at);
+}
+
+/* The same for the neighbors in the lists that it leaves. */
+static void prefetch_neighbors(const struct vmm_ref *ref) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_allocation *a = ref->allocation;
+
+	vmm_assert_held(&a->adapter->paging_lock);
+	vmm_prefetch((uintptr_t)ref->device_link.next);
+	vmm_prefetch((uintptr_t)ref->device_link.prev);
+	vmm_prefetch((uintptr_t)a->all.next);
+	vmm_prefetch((uintptr_t)a->all.prev);
+}
+
 static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint32_t *handles,
 					  uint32_t index)
 	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
+	prefetch_record(device, handles[index]);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
 
 	vmm_assert_held(&device->adapter->paging_lock);
@@ -436,6 +464,7 @@ static NTSTATUS deallocate_list(struct vmm_device *device, const uint32_t *handl
 		if (!ref)
 			continue; /* an instance of an allocation that an earlier entry ended */
 		ref = owning_ref_locked(ref);
+		prefetch_neighbors(ref);
 		opened |= ref->resource && ref->resource->opened;
 		retire_ref_locked(adapter->memory, ref, d);
 	}
