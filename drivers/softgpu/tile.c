@@ -29,7 +29,7 @@
 #define X_ROWS         8u
 #define BLOCK_ROWS     4u
 #define BLOCK_COLUMNS  4u
-#define TILES_AT_ONCE  4u
+#define TILES_AT_ONCE  8u
 
 uint64_t softgpu_tile_linear_offset(enum softgpu_tile_mode mode, uint32_t stride_bytes,
 				    uint64_t tiled_offset)
@@ -161,22 +161,23 @@ static inline void y_pack(char *tile, const char *linear, size_t stride)
 	}
 }
 
-static inline void y_unpack(char *linear, const char *tile, size_t stride)
+/*
+ * Converts `count` adjacent tiles with non-temporal stores, so that lines next to each other are
+ * written one after the other.
+ */
+static inline void y_unpack(char *linear, const char *tiles, size_t stride, size_t count)
 {
-	size_t half, y, column;
+	size_t line, y, column;
 
 	for (y = 0; y < Y_ROWS; y++) {
-		for (half = 0; half < Y_WIDTH; half += 64) {
-			const char *in = tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN;
-			char *out = linear + y * stride + half;
+		for (line = 0; line < count * Y_WIDTH; line += 64) {
+			const char *in = tiles + line / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN;
+			char *out = linear + y * stride + line;
 
 			for (column = 0; column < BLOCK_COLUMNS; column++)
 				move16(out + column * Y_COLUMN, in + column * Y_COLUMN_BYTES, 1);
-			/*
-			 * Prefetches the next tile, two lines for each row, between the stores of
-			 * two lines.
-			 */
-			prefetch(tile + TILE_BYTES + y * Y_WIDTH + half);
+			/* One line of the next tiles for each line. */
+			prefetch(tiles + count * TILE_BYTES + y * count * Y_WIDTH + line);
 		}
 	}
 }
@@ -267,7 +268,8 @@ void softgpu_tile_pack(enum softgpu_tile_mode mode, uint32_t stride_bytes, char 
 	store_fence(stream);
 }
 
-static void y_unpack_all(char *linear, const char *tiled, size_t stride, uint64_t length)
+static void y_unpack_all(char *linear, const char *tiled, size_t stride, uint64_t length,
+			 int stream)
 {
 	size_t tiles = stride / Y_WIDTH, x, count;
 	uint64_t row;
@@ -275,7 +277,10 @@ static void y_unpack_all(char *linear, const char *tiled, size_t stride, uint64_
 	for (row = 0; row < length; row += stride * Y_ROWS)
 		for (x = 0; x < tiles; x += count, tiled += count * TILE_BYTES) {
 			count = tiles - x < TILES_AT_ONCE ? tiles - x : TILES_AT_ONCE;
-			y_unpack_cached(linear + row + x * Y_WIDTH, tiled, stride, count);
+			if (stream)
+				y_unpack(linear + row + x * Y_WIDTH, tiled, stride, count);
+			else
+				y_unpack_cached(linear + row + x * Y_WIDTH, tiled, stride, count);
 		}
 }
 
@@ -287,20 +292,19 @@ void softgpu_tile_unpack(enum softgpu_tile_mode mode, uint32_t stride_bytes, cha
 	int stream = can_stream(linear, stride_bytes, length);
 	uint64_t row, x;
 
-	if (mode == SOFTGPU_TILE_Y && !stream) {
-		y_unpack_all(linear, tiled, stride_bytes, length);
+	if (mode == SOFTGPU_TILE_Y) {
+		y_unpack_all(linear, tiled, stride_bytes, length, stream);
+		store_fence(stream);
 		return;
 	}
 	for (row = 0; row < length; row += row_bytes) {
 		for (x = 0; x < stride_bytes; x += width, tiled += TILE_BYTES) {
 			char *out = linear + row + x;
 
-			if (mode == SOFTGPU_TILE_X && stream)
+			if (stream)
 				x_unpack(out, tiled, stride_bytes, 1);
-			else if (mode == SOFTGPU_TILE_X)
-				x_unpack(out, tiled, stride_bytes, 0);
 			else
-				y_unpack(out, tiled, stride_bytes);
+				x_unpack(out, tiled, stride_bytes, 0);
 		}
 	}
 	store_fence(stream);

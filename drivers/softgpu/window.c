@@ -46,8 +46,8 @@ struct softgpu_window *softgpu_window_open(struct softgpu_memory *memory,
 	for (at = 0; at < surface->bytes && !memory->drops_content; at += row_bytes) {
 		char *row = memory->vram + surface->first + at;
 
-		softgpu_tile_unpack(surface->mode, surface->stride_bytes, scratch, row, row_bytes);
-		softgpu_copy(row, scratch, (size_t)row_bytes);
+		softgpu_copy(scratch, row, (size_t)row_bytes);
+		softgpu_tile_unpack(surface->mode, surface->stride_bytes, row, scratch, row_bytes);
 	}
 	return &memory->windows[index];
 }
