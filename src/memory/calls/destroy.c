@@ -400,11 +400,11 @@ static struct vmm_ref *checked_ref_locked(struct vmm_device *device, const uint3
 					  uint32_t index)
 	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
+	vmm_assert_held(&device->adapter->paging_lock);
+	vmm_assert_held(&device->process->lock);
 	prefetch_record(device, handles[index]);
 	struct vmm_ref *ref = vmm_ref_lookup_locked(device, handles[index]);
 
-	vmm_assert_held(&device->adapter->paging_lock);
-	vmm_assert_held(&device->process->lock);
 	if (!ref) {
 		vmm_ref_report(device, handles[index], "ALF-36", "deallocate");
 		return NULL;
