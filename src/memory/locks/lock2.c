@@ -111,6 +111,7 @@ static NTSTATUS move_out(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_loc
 	vmm_status status;
 
 	vmm_assert_held(&a->device->adapter->paging_lock);
+	a->progress_seen = atomic_load(&a->memory->adapter->progress);
 	if (instance->allocation->pinned)
 		return vmm_lock_refuse(
 			a, "LOCK-46", STATUS_GRAPHICS_CANT_EVICT_PINNED_ALLOCATION,
@@ -127,6 +128,7 @@ static NTSTATUS move_out(struct vmm_lock_attempt *a) VMM_REQUIRES(vmm_paging_loc
 			 : vmm_residency_evict(a->memory, instance, VIDMM_RESIDENCY_LOCK);
 	if (status == VMM_PENDING) { /* the GPU uses the eviction apertures (PAG-17) */
 		vmm_eviction_blocker(a->memory, instance, &a->timeline, &a->sequence);
+		a->wait_for_progress = !a->sequence; /* what another lock keeps */
 		return VMM_LOCK_RETRY;
 	}
 	if (vmm_ok(status) && instance->allocation->listed && !instance->retained)

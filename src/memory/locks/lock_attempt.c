@@ -110,6 +110,8 @@ void vmm_lock_end_arrival(struct vmm_lock_attempt *a)
 	a->arrival.instance = NULL;
 	vmm_list_remove(&a->arrival.link);
 	vmm_progress_signal(a->memory->adapter);
+	if (atomic_load(&a->memory->adapter->paging_work)) /* the worker may have nothing else */
+		a->memory->engine->wake(a->memory->adapter);
 }
 
 void vmm_lock_give_up_arrival(struct vmm_lock_attempt *a)

@@ -255,6 +255,20 @@ static struct vmm_paging_operation *first_unplaced(const struct vmm_paging_queue
 	return NULL;
 }
 
+/* Is the allocation still on the list? The client may have evicted it since the call. */
+static bool is_wanted(const struct vmm_ref *ref)
+{
+	return ref && ref->residency_count;
+}
+
+static bool is_held_up(const struct vmm_paging_operation *operation)
+{
+	for (uint32_t i = 0; i < operation->count; i++)
+		if (is_wanted(operation->refs[i]) && operation->refs[i]->instance->held)
+			return true;
+	return false;
+}
+
 VMM_COLD static void report_hold(const struct vmm_paging_queue *queue,
 				 struct vmm_paging_operation *operation)
 {
@@ -286,7 +300,7 @@ bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submissio
 			vmm_container_of(link, struct vmm_paging_queue, link);
 		struct vmm_paging_operation *operation = first_unplaced(queue);
 
-		if (!operation || !operation->awaits_gpu ||
+		if (!operation || !operation->awaits_gpu || is_held_up(operation) ||
 		    submission <= operation->submission + OVERTAKEN_AT_MOST)
 			continue;
 		report_hold(queue, operation);
@@ -305,20 +319,6 @@ uint64_t vmm_paging_blocked_searches(const struct vmm_adapter *adapter)
 {
 	vmm_assert_held(&adapter->paging_lock);
 	return adapter->memory->blocked_searches;
-}
-
-/* Is the allocation still on the list? The client may have evicted it since the call. */
-static bool is_wanted(const struct vmm_ref *ref)
-{
-	return ref && ref->residency_count;
-}
-
-static bool is_held_up(const struct vmm_paging_operation *operation)
-{
-	for (uint32_t i = 0; i < operation->count; i++)
-		if (is_wanted(operation->refs[i]) && operation->refs[i]->instance->held)
-			return true;
-	return false;
 }
 
 /* Places what the operation needs; what else is on the list of the device stays where it is. */
@@ -420,8 +420,8 @@ static struct vmm_paging_queue *next_in_turn(const struct vmm_memory *memory)
 
 		if (!first || !first->awaits_gpu)
 			continue;
-		if (next && (queue->priority < next->priority ||
-			     first->turn > first_unplaced(next)->turn))
+		if (next &&
+		    (queue->priority < next->priority || first->turn > first_unplaced(next)->turn))
 			continue;
 		next = queue;
 	}
@@ -444,7 +444,8 @@ static void place_in_turn(struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_loc
 		const struct vmm_paging_operation *tried = first_unplaced(queue);
 
 		place_operations(memory, queue, true);
-		if (first_unplaced(queue) == tried)
+		/* One that waits for an unlock from here on has no turn any more. */
+		if (first_unplaced(queue) == tried && tried->awaits_gpu)
 			return;
 	}
 }
@@ -456,8 +457,11 @@ static void finish(struct vmm_paging_queue *queue, struct vmm_paging_operation *
 	vmm_assert_held(&queue->device->adapter->paging_lock);
 	if (vmm_likely(!vmm_device_lost(queue->device)))
 		vmm_sync_set(queue->fence, operation->value);
-	if (vmm_unlikely(operation->awaits_gpu)) /* the packets that it held back go on */
+	if (vmm_unlikely(operation->awaits_gpu)) {
+		/* The packets that it held back go on, and it is the next operation's turn. */
 		vmm_progress_signal(queue->device->adapter);
+		queue->device->adapter->memory->engine->wake(queue->device->adapter);
+	}
 	vmm_list_remove(&operation->link);
 	if (operation->count)
 		vmm_free(operation);

@@ -342,7 +342,8 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 		status == VMM_NO_VIDEO_MEMORY && vmm_dma_another_is_pinned(sched->adapter, dma);
 	/*
 	 * Its own mapping may fragment the aperture. While others are in the way it is mapped anew
-	 * once: the end of that paging is progress, and each progress is another attempt.
+	 * in the first of some attempts only: the end of that paging is progress, and each progress
+	 * is another attempt.
 	 */
 	if (status == VMM_NO_VIDEO_MEMORY && !(others && dma->attempts)) {
 		vmm_dma_unpin(dma);

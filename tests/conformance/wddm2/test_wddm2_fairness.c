@@ -309,6 +309,41 @@ static void q_495_two_operations_that_wait_do_not_evict_each_other(void **state)
 	stop(&f);
 }
 
+/* An operation that finds out that it waits for an unlock leaves the next one its turn. */
+static void q_495_q_340_the_turn_passes_an_operation_that_waits_for_an_unlock(void **state)
+{
+	struct client_device third, fourth;
+	D3DDDI_MAKERESIDENT args, later;
+	struct fairness f;
+
+	start(&f, state);
+	client_open(&f.w.client, &third);
+	client_open(&f.w.client, &fourth);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&third), last = wddm2_queue(&fourth);
+	D3DKMT_HANDLE locked = wddm2_allocate(&third, 6 * MIB, WORLD_MEMORY),
+		      mine = wddm2_allocate(&f.w.device, 12 * MIB, WORLD_MEMORY),
+		      small = wddm2_allocate(&fourth, 4 * MIB, WORLD_MEMORY);
+	wddm2_make(&f.w, &third, &queue, &locked, 1);
+	assert_non_null(client_lock(&third, locked, 0));
+	D3DKMT_HANDLE used = busy_list(&f, 8 * MIB);
+	world_submit_use(&f.busys, used);
+	assert_int_equal(wddm2_try_make_one(&f.w.device, &f.queue, mine, &args), E_PENDING);
+	assert_int_equal(wddm2_try_make_one(&fourth, &last, small, &later), E_PENDING);
+	(void)finish_paging(&f);
+	/* With the end of the packet this memory is free: no paging follows from it. */
+	assert_int_equal(client_deallocate(&f.busy, used), S_OK);
+	assert_int_equal(scripted_complete(f.w.m, 0, 1), 1);
+	(void)finish_paging(&f);
+	assert_true(wddm2_fence(&last) >= later.PagingFenceValue);
+	assert_true(wddm2_fence(&f.queue) < args.PagingFenceValue);
+	assert_int_equal(client_unlock(&third, locked), S_OK);
+	(void)finish_paging(&f);
+	assert_true(wddm2_fence(&f.queue) >= args.PagingFenceValue);
+	client_close(&fourth);
+	client_close(&third);
+	stop(&f);
+}
+
 /* ---- hardware scheduling ---- */
 
 /* Two queues whose commands overlap: the memory of their device is in use at all times. */
@@ -354,6 +389,7 @@ int main(void)
 		ON_BOTH(q_495_packets_go_on_after_the_device_that_waited),
 		ON_BOTH(q_495_a_packet_and_an_operation_that_wait_do_not_evict_each_other),
 		ON_BOTH(q_495_two_operations_that_wait_do_not_evict_each_other),
+		ON_BOTH(q_495_q_340_the_turn_passes_an_operation_that_waits_for_an_unlock),
 		ON_BOTH(q_495_makeresident_is_done_beside_busy_hardware_queues),
 	};
 
