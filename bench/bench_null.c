@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vidmm/softgpu.h>
 
 enum { ADAPTERS_MAX = 128 };
 static struct null_adapter {
@@ -135,4 +136,45 @@ void bench_null_entries(DRIVER_INITIALIZATION_DATA *table)
 void bench_null_patches(uint32_t count)
 {
 	atomic_store(&null_driver.patches, count);
+}
+
+/* ---- a world ---- */
+
+bool bench_null_world_start(struct bench_null_world *w, bench_bare_edit *edit, uint64_t bar_bytes,
+			    const struct vidmm_adapter_options *options, uint32_t processes)
+{
+	static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
+	const struct vidmm_host_options host = {.struct_size = sizeof(host),
+						.kind = VIDMM_HOST_LINUX};
+	struct vidmm_adapter_options adapter = *options;
+
+	adapter.struct_size = sizeof(adapter);
+	adapter.driver_entry = softgpu_driver_entry;
+	adapter.bar_sizes = &bar_bytes;
+	adapter.bar_count = 1;
+	adapter.tdr = &no_timeouts;
+	bench_bare_entries(edit);
+	bool started = vidmm_host_create(&host, &w->host) >= 0 &&
+		       vidmm_adapter_start(w->host, &adapter, &w->adapter) >= 0;
+	bench_bare_entries(NULL);
+	for (uint32_t i = 0; i < processes && started; i++)
+		started = vidmm_process_open(w->host, "bench", &w->process[i]) >= 0 &&
+			  vidmm_device_create(w->process[i], w->adapter, &w->device[i]) >= 0;
+	if (started)
+		w->cb = vidmm_device_callbacks(w->device[0]);
+	return started;
+}
+
+void bench_null_world_finish(struct bench_null_world *w)
+{
+	for (uint32_t i = 0; i < BENCH_NULL_PROCESSES_MAX; i++) {
+		if (w->device[i])
+			vidmm_device_destroy(w->device[i]);
+		if (w->process[i])
+			vidmm_process_close(w->process[i]);
+	}
+	if (w->adapter)
+		vidmm_adapter_stop(w->adapter);
+	if (w->host)
+		vidmm_host_destroy(w->host);
 }

@@ -14,18 +14,16 @@
 #include <vidmm/softgpu.h>
 #include <vidmm/vidmm.h>
 
-enum { PROCESSES_MAX = 16, CONTEXTS_MAX = 64 };
+enum { CONTEXTS_MAX = 64 };
+
+#define BAR_BYTES (UINT64_C(64) << 20)
 
 struct context {
 	HANDLE handle, device;
 };
 
 struct scale {
-	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
-	struct vidmm_process *process[PROCESSES_MAX];
-	struct vidmm_device *device[PROCESSES_MAX];
-	const D3DDDI_DEVICECALLBACKS *cb;
+	struct bench_null_world world;
 	struct context context[CONTEXTS_MAX];
 	uint32_t process_count, context_count, at;
 };
@@ -36,45 +34,18 @@ static void scale_destroy(void *state)
 {
 	struct scale *s = state;
 
-	for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
-		if (s->device[i])
-			vidmm_device_destroy(s->device[i]);
-		if (s->process[i])
-			vidmm_process_close(s->process[i]);
-	}
-	if (s->adapter)
-		vidmm_adapter_stop(s->adapter);
-	if (s->host)
-		vidmm_host_destroy(s->host);
+	bench_null_world_finish(&s->world);
 	free(s);
 }
 
 static bool start(struct scale *s)
 {
-	static const uint64_t bar_bytes = UINT64_C(64) << 20;
-	static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
 	const struct vidmm_registry_value registry[] = {{"EngineBytesPerUs", 0},
 							{"DmaBufferSegmentSet", 0}};
-	const struct vidmm_host_options host = {.struct_size = sizeof(host),
-						.kind = VIDMM_HOST_LINUX};
-	const struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
-						      .driver_entry = softgpu_driver_entry,
-						      .bar_sizes = &bar_bytes,
-						      .bar_count = 1,
-						      .registry = registry,
-						      .registry_count = 2,
-						      .tdr = &no_timeouts};
+	const struct vidmm_adapter_options options = {.registry = registry, .registry_count = 2};
 
-	bench_bare_entries(bench_null_entries);
-	bool started = vidmm_host_create(&host, &s->host) >= 0 &&
-		       vidmm_adapter_start(s->host, &adapter, &s->adapter) >= 0;
-	for (uint32_t i = 0; i < s->process_count && started; i++)
-		started = vidmm_process_open(s->host, "bench", &s->process[i]) >= 0 &&
-			  vidmm_device_create(s->process[i], s->adapter, &s->device[i]) >= 0;
-	bench_bare_entries(NULL);
-	if (started)
-		s->cb = vidmm_device_callbacks(s->device[0]);
-	return started;
+	return bench_null_world_start(&s->world, bench_null_entries, BAR_BYTES, &options,
+				      s->process_count);
 }
 
 /* Creates a context, and its list with one allocation. */
@@ -88,9 +59,9 @@ static bool create_context(struct scale *s, uint32_t i)
 	D3DDDICB_CREATECONTEXT create = {.EngineAffinity = 1};
 	struct context *c = &s->context[i];
 
-	c->device = vidmm_device_handle(s->device[i % s->process_count]);
-	if (FAILED(s->cb->pfnCreateContextCb(c->device, &create)) ||
-	    FAILED(s->cb->pfnAllocateCb(c->device, &allocate)))
+	c->device = vidmm_device_handle(s->world.device[i % s->process_count]);
+	if (FAILED(s->world.cb->pfnCreateContextCb(c->device, &create)) ||
+	    FAILED(s->world.cb->pfnAllocateCb(c->device, &allocate)))
 		return false;
 	c->handle = create.hContext;
 	create.pAllocationList[0] = (D3DDDI_ALLOCATIONLIST){.hAllocation = info.hAllocation};
@@ -107,7 +78,7 @@ static void run_submit(void *state, uint64_t steps)
 		D3DDDICB_RENDER render = {
 			.hContext = c->handle, .CommandLength = 8, .NumAllocations = 1};
 
-		bench_require(SUCCEEDED(s->cb->pfnRenderCb(c->device, &render)));
+		bench_require(SUCCEEDED(s->world.cb->pfnRenderCb(c->device, &render)));
 		s->at = s->at + 1 < s->context_count ? s->at + 1 : 0;
 	}
 }
@@ -128,7 +99,7 @@ static void *scale_create(const struct bench_case *self)
 		return NULL;
 	}
 	run_submit(s, s->context_count); /* everything is resident from here on */
-	vidmm_adapter_wait_idle(s->adapter);
+	vidmm_adapter_wait_idle(s->world.adapter);
 	return s;
 }
 

@@ -37,12 +37,8 @@ struct context {
 };
 
 struct submit {
-	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
-	/* The second ones, with the second context and its allocations: only for two processes. */
-	struct vidmm_process *process[2];
-	struct vidmm_device *device[2];
-	const D3DDDI_DEVICECALLBACKS *cb;
+	/* A second process, if there is one, has the second context and its allocations. */
+	struct bench_null_world world;
 	struct context context[2];
 	D3DKMT_HANDLE *allocations;
 	uint32_t references, patches;
@@ -69,55 +65,27 @@ static void submit_destroy(void *state)
 		pthread_join(s->partner->thread, NULL);
 		free(s->partner);
 	}
-	for (uint32_t i = 0; i < 2; i++) {
-		if (s->device[i])
-			vidmm_device_destroy(s->device[i]);
-		if (s->process[i])
-			vidmm_process_close(s->process[i]);
-	}
-	if (s->adapter)
-		vidmm_adapter_stop(s->adapter);
-	if (s->host)
-		vidmm_host_destroy(s->host);
+	bench_null_world_finish(&s->world);
 	free(s->allocations);
 	free(s);
 }
 
 static bool start(struct submit *s, bool null, uint32_t processes)
 {
-	static const uint64_t bar_bytes = VRAM_BYTES;
-	static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
 	const struct vidmm_registry_value registry[] = {{"EngineBytesPerUs", 0},
 							{"AllocationListSize", LIST_MAX},
 							{"PatchLocationListSize", LIST_MAX},
 							{"DmaBufferSegmentSet", 0}};
-	const struct vidmm_host_options host = {.struct_size = sizeof(host),
-						.kind = VIDMM_HOST_LINUX};
-	const struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
-						      .driver_entry = softgpu_driver_entry,
-						      .bar_sizes = &bar_bytes,
-						      .bar_count = 1,
-						      .registry = registry,
-						      .registry_count = 4,
-						      .tdr = &no_timeouts};
-	bool started;
+	const struct vidmm_adapter_options options = {.registry = registry, .registry_count = 4};
 
-	bench_bare_entries(null ? bench_null_entries : NULL);
-	started = vidmm_host_create(&host, &s->host) >= 0 &&
-		  vidmm_adapter_start(s->host, &adapter, &s->adapter) >= 0;
-	for (uint32_t i = 0; i < processes && started; i++)
-		started = vidmm_process_open(s->host, "bench", &s->process[i]) >= 0 &&
-			  vidmm_device_create(s->process[i], s->adapter, &s->device[i]) >= 0;
-	bench_bare_entries(NULL);
-	if (started)
-		s->cb = vidmm_device_callbacks(s->device[0]);
-	return started;
+	return bench_null_world_start(&s->world, null ? bench_null_entries : NULL, VRAM_BYTES,
+				      &options, processes);
 }
 
 /* The device of a context and its allocations. */
 static HANDLE device_of(const struct submit *s, uint32_t context)
 {
-	return vidmm_device_handle(s->device[context && s->device[1]]);
+	return vidmm_device_handle(s->world.device[context && s->world.device[1]]);
 }
 
 static bool create_contexts(struct submit *s)
@@ -125,7 +93,7 @@ static bool create_contexts(struct submit *s)
 	for (uint32_t i = 0; i < 2; i++) {
 		D3DDDICB_CREATECONTEXT create = {.NodeOrdinal = i, .EngineAffinity = 1};
 
-		if (FAILED(s->cb->pfnCreateContextCb(device_of(s, i), &create)))
+		if (FAILED(s->world.cb->pfnCreateContextCb(device_of(s, i), &create)))
 			return false;
 		s->context[i] = (struct context){create.hContext, device_of(s, i),
 						 create.pAllocationList, create.pCommandBuffer};
@@ -144,7 +112,7 @@ static bool allocate(struct submit *s, uint32_t count)
 					      .PrivateDriverDataSize = sizeof(wish)};
 		D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 
-		if (FAILED(s->cb->pfnAllocateCb(device_of(s, i >= s->references), &args)))
+		if (FAILED(s->world.cb->pfnAllocateCb(device_of(s, i >= s->references), &args)))
 			return false;
 		s->allocations[i] = info.hAllocation;
 	}
@@ -166,7 +134,7 @@ static void submit_once(struct submit *s, struct context *c)
 	D3DDDICB_RENDER render = {
 		.hContext = c->handle, .CommandLength = 8, .NumAllocations = s->references};
 
-	if (FAILED(s->cb->pfnRenderCb(c->device, &render)))
+	if (FAILED(s->world.cb->pfnRenderCb(c->device, &render)))
 		abort();
 }
 
@@ -174,10 +142,10 @@ static void submit_once(struct submit *s, struct context *c)
 static void warm_up(struct submit *s, uint32_t count)
 {
 	uint32_t references = s->references;
-	uint32_t most = s->device[1] ? references : LIST_MAX; /* of one device */
+	uint32_t most = s->world.device[1] ? references : LIST_MAX; /* of one device */
 
 	for (uint32_t done = 0; done < count; done += s->references) {
-		struct context *c = &s->context[done && s->device[1]];
+		struct context *c = &s->context[done && s->world.device[1]];
 
 		s->references = count - done < most ? count - done : most;
 		bench_null_patches(s->references);
@@ -185,7 +153,7 @@ static void warm_up(struct submit *s, uint32_t count)
 			c->list[i] =
 				(D3DDDI_ALLOCATIONLIST){.hAllocation = s->allocations[done + i]};
 		submit_once(s, c);
-		vidmm_adapter_wait_idle(s->adapter);
+		vidmm_adapter_wait_idle(s->world.adapter);
 	}
 	s->references = references;
 	bench_null_patches(s->patches);
@@ -436,9 +404,9 @@ static void run_empty(void *state, uint64_t steps)
 
 		memcpy(s->context[0].commands, &nop, sizeof(nop));
 
-		if (FAILED(s->cb->pfnRenderCb(device_of(s, 0), &render)))
+		if (FAILED(s->world.cb->pfnRenderCb(device_of(s, 0), &render)))
 			abort();
-		vidmm_adapter_wait_idle(s->adapter);
+		vidmm_adapter_wait_idle(s->world.adapter);
 	}
 }
 
@@ -476,8 +444,8 @@ static void *relay_create(const struct bench_case *self)
 	r->event = eventfd(0, EFD_CLOEXEC);
 	r->submit = empty_create(self);
 	if (r->submit && r->event >= 0 &&
-	    SUCCEEDED(r->submit->cb->pfnCreateSynchronizationObject2Cb(device_of(r->submit, 0),
-								       &create))) {
+	    SUCCEEDED(r->submit->world.cb->pfnCreateSynchronizationObject2Cb(
+		    device_of(r->submit, 0), &create))) {
 		r->fence = create.hSyncObject;
 		return r;
 	}
@@ -491,7 +459,7 @@ static void render_nop(struct submit *s, const struct context *context)
 	D3DDDICB_RENDER render = {.hContext = context->handle, .CommandLength = sizeof(nop)};
 
 	memcpy(context->commands, &nop, sizeof(nop));
-	if (FAILED(s->cb->pfnRenderCb(device_of(s, 0), &render)))
+	if (FAILED(s->world.cb->pfnRenderCb(device_of(s, 0), &render)))
 		abort();
 }
 
@@ -517,13 +485,13 @@ static void run_relay(void *state, uint64_t steps)
 	end.CpuEventHandle = (HANDLE)(intptr_t)r->event;
 	while (steps--) {
 		wait.FenceValue = signal.FenceValue = ++r->value;
-		if (FAILED(s->cb->pfnWaitForSynchronizationObject2Cb(device, &wait)))
+		if (FAILED(s->world.cb->pfnWaitForSynchronizationObject2Cb(device, &wait)))
 			abort();
 		render_nop(s, &s->context[1]);
-		if (FAILED(s->cb->pfnSignalSynchronizationObject2Cb(device, &end)))
+		if (FAILED(s->world.cb->pfnSignalSynchronizationObject2Cb(device, &end)))
 			abort();
 		render_nop(s, &s->context[0]);
-		if (FAILED(s->cb->pfnSignalSynchronizationObject2Cb(device, &signal)) ||
+		if (FAILED(s->world.cb->pfnSignalSynchronizationObject2Cb(device, &signal)) ||
 		    read(r->event, &count, sizeof(count)) != (ssize_t)sizeof(count))
 			abort();
 	}

@@ -66,11 +66,7 @@ static void null_entries(DRIVER_INITIALIZATION_DATA *table)
 enum kind { RESIDENT, MAPPED, TABLE, LARGE, COMMAND, QUERY };
 
 struct wddm2 {
-	struct vidmm_host *host;
-	struct vidmm_adapter *adapter;
-	struct vidmm_process *process;
-	struct vidmm_device *device;
-	const D3DDDI_DEVICECALLBACKS *cb;
+	struct bench_null_world world;
 	HANDLE handle, context;
 	D3DKMT_HANDLE thunk; /* the device, for D3DKMT functions */
 	HANDLE kmd_adapter;
@@ -85,48 +81,24 @@ static void wddm2_destroy(void *state)
 {
 	struct wddm2 *w = state;
 
-	if (w->device)
-		vidmm_device_destroy(w->device);
-	if (w->process)
-		vidmm_process_close(w->process);
-	if (w->adapter)
-		vidmm_adapter_stop(w->adapter);
-	if (w->host)
-		vidmm_host_destroy(w->host);
+	bench_null_world_finish(&w->world);
 	free(w);
 }
 
 static bool start(struct wddm2 *w)
 {
-	static const uint64_t bar_bytes = VRAM_BYTES;
-	static const struct vidmm_tdr_options no_timeouts = {0, 2000, 5000, 60000, 5, 2};
 	const struct vidmm_registry_value registry[] = {{"Model", SOFTGPU_MODEL_WDDM2},
 							{"EngineBytesPerUs", 0}};
-	const struct vidmm_host_options host = {.struct_size = sizeof(host),
-						.kind = VIDMM_HOST_LINUX};
-	const struct vidmm_adapter_options adapter = {.struct_size = sizeof(adapter),
-						      .driver_entry = softgpu_driver_entry,
-						      .bar_sizes = &bar_bytes,
-						      .bar_count = 1,
-						      .registry = registry,
-						      .registry_count = 2,
-						      .tdr = &no_timeouts};
+	const struct vidmm_adapter_options options = {.registry = registry, .registry_count = 2};
 	D3DDDICB_CREATECONTEXTVIRTUAL context = {0};
 
-	bench_bare_entries(null_entries);
-	bool started = vidmm_host_create(&host, &w->host) >= 0 &&
-		       vidmm_adapter_start(w->host, &adapter, &w->adapter) >= 0 &&
-		       vidmm_process_open(w->host, "bench", &w->process) >= 0 &&
-		       vidmm_device_create(w->process, w->adapter, &w->device) >= 0;
-	bench_bare_entries(NULL);
-	if (!started)
+	if (!bench_null_world_start(&w->world, null_entries, VRAM_BYTES, &options, 1))
 		return false;
 	w->kmd_adapter = null_driver.started;
-	w->cb = vidmm_device_callbacks(w->device);
-	w->handle = vidmm_device_handle(w->device);
-	w->thunk = vidmm_device_d3dkmt_handle(w->device);
-	if (FAILED(w->cb->pfnCreatePagingQueueCb(w->handle, &w->queue)) ||
-	    FAILED(w->cb->pfnCreateContextVirtualCb(w->handle, &context)))
+	w->handle = vidmm_device_handle(w->world.device[0]);
+	w->thunk = vidmm_device_d3dkmt_handle(w->world.device[0]);
+	if (FAILED(w->world.cb->pfnCreatePagingQueueCb(w->handle, &w->queue)) ||
+	    FAILED(w->world.cb->pfnCreateContextVirtualCb(w->handle, &context)))
 		return false;
 	w->context = context.hContext;
 	return true;
@@ -137,7 +109,7 @@ static void make_resident(struct wddm2 *w)
 	D3DDDI_MAKERESIDENT args = {.hPagingQueue = w->queue.hPagingQueue,
 				    .NumAllocations = w->allocations,
 				    .AllocationList = w->allocation};
-	HRESULT result = w->cb->pfnMakeResidentCb(w->handle, &args);
+	HRESULT result = w->world.cb->pfnMakeResidentCb(w->handle, &args);
 
 	if (result != S_OK && result != E_PENDING)
 		abort();
@@ -153,12 +125,12 @@ static bool allocate(struct wddm2 *w, uint32_t count, uint64_t bytes)
 					      .PrivateDriverDataSize = sizeof(wish)};
 		D3DDDICB_ALLOCATE args = {.NumAllocations = 1, .pAllocationInfo = &info};
 
-		if (FAILED(w->cb->pfnAllocateCb(w->handle, &args)))
+		if (FAILED(w->world.cb->pfnAllocateCb(w->handle, &args)))
 			return false;
 		w->allocation[w->allocations] = info.hAllocation;
 	}
 	make_resident(w);
-	vidmm_adapter_wait_idle(w->adapter);
+	vidmm_adapter_wait_idle(w->world.adapter);
 	return true;
 }
 
@@ -169,7 +141,7 @@ static uint64_t map(struct wddm2 *w, uint64_t bytes)
 					    .MinimumAddress = w->minimum,
 					    .SizeInPages = bytes / PAGE_BYTES,
 					    .Protection.Write = 1};
-	HRESULT result = w->cb->pfnMapGpuVirtualAddressCb(w->handle, &args);
+	HRESULT result = w->world.cb->pfnMapGpuVirtualAddressCb(w->handle, &args);
 
 	if (result != S_OK && result != E_PENDING)
 		abort();
@@ -180,7 +152,7 @@ static void unmap(struct wddm2 *w, uint64_t address, uint64_t bytes)
 {
 	const D3DDDICB_FREEGPUVIRTUALADDRESS args = {address, bytes};
 
-	if (FAILED(w->cb->pfnFreeGpuVirtualAddressCb(w->handle, &args)))
+	if (FAILED(w->world.cb->pfnFreeGpuVirtualAddressCb(w->handle, &args)))
 		abort();
 }
 
@@ -202,7 +174,7 @@ static bool fill_space(struct wddm2 *w)
 		else if (i % 2)
 			map(w, RANGE_BYTES);
 		else
-			result = w->cb->pfnReserveGpuVirtualAddressCb(w->handle, &args);
+			result = w->world.cb->pfnReserveGpuVirtualAddressCb(w->handle, &args);
 		if (result != S_OK && result != E_PENDING)
 			return false;
 	}
@@ -271,7 +243,7 @@ static void run_command(void *state, uint64_t steps)
 					       .BroadcastContextCount = 1,
 					       .BroadcastContext = {w->context}};
 
-		if (FAILED(w->cb->pfnSubmitCommandCb(w->handle, &args)))
+		if (FAILED(w->world.cb->pfnSubmitCommandCb(w->handle, &args)))
 			abort();
 	}
 }
@@ -289,7 +261,7 @@ static void run_report(void *state, uint64_t steps)
 static void run_query(void *state, uint64_t steps)
 {
 	struct wddm2 *w = state;
-	struct vidmm_process *before = vidmm_d3dkmt_enter(w->process);
+	struct vidmm_process *before = vidmm_d3dkmt_enter(w->world.process[0]);
 
 	while (steps--) {
 		D3DKMT_GETDEVICESTATE args = {.hDevice = w->thunk,
