@@ -88,6 +88,12 @@ struct vmm_memory_engine {
 	 * for may be there. Any lock.
 	 */
 	void (*wake)(struct vmm_adapter *adapter);
+	/*
+	 * Unmaps the DMA buffers that no packet needs now from the apertures; with `again` only if
+	 * there are no others. Returns whether any was unmapped; *needed gets whether there are
+	 * others, which leave when their packets are complete. The caller holds the paging lock.
+	 */
+	bool (*unmap_buffers)(struct vmm_adapter *adapter, bool again, bool *needed);
 };
 
 /*

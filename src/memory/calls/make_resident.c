@@ -183,6 +183,22 @@ VMM_COLD static vmm_status place_list_anew(const struct request *r, uint64_t *se
 	return status;
 }
 
+/* As for an operation (paging_queue.c): DMA buffers may take the space of an aperture. */
+VMM_COLD static vmm_status place_without_buffers(struct request *r, uint64_t *sequence)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	bool needed;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	if (r->memory->engine->unmap_buffers(r->device->adapter, false, &needed)) {
+		status = place_missing(r, sequence);
+		if (status == VMM_NO_VIDEO_MEMORY)
+			status = place_list_anew(r, sequence);
+	}
+	return status == VMM_NO_VIDEO_MEMORY && needed ? VMM_PENDING : status;
+}
+
 static vmm_status place_now(struct request *r, uint64_t *sequence)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -193,6 +209,8 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 	vmm_status status = place_missing(r, sequence);
 	if (status == VMM_NO_VIDEO_MEMORY)
 		status = place_list_anew(r, sequence);
+	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
+		status = place_without_buffers(r, sequence);
 	vmm_unlock_wait_for_none(r->memory);
 	/* The list fits, as checked: the operation waits until other processes unlock. */
 	return status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(r->device->adapter)

@@ -341,6 +341,27 @@ static vmm_status place_missing(struct vmm_memory *memory, struct vmm_paging_que
 	return status;
 }
 
+/*
+ * DMA buffers that are mapped into an aperture are not evicted for an instance. Those that no
+ * packet needs now leave, and the operation waits for the others. (Q-495)
+ */
+VMM_COLD static vmm_status place_without_buffers(struct vmm_memory *memory,
+						 struct vmm_paging_queue *queue,
+						 const struct vmm_paging_operation *operation)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	bool needed;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (memory->engine->unmap_buffers(memory->adapter, operation->turn != 0, &needed)) {
+		status = place_missing(memory, queue, operation);
+		if (status == VMM_NO_VIDEO_MEMORY)
+			status = vmm_residency_list_place_anew(queue->device);
+	}
+	return status == VMM_NO_VIDEO_MEMORY && needed ? VMM_PENDING : status;
+}
+
 static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queue,
 			struct vmm_paging_operation *operation) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -353,6 +374,8 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 	vmm_status status = place_missing(memory, queue, operation);
 	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY)) /* SPL-13 */
 		status = vmm_residency_list_place_anew(queue->device);
+	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
+		status = place_without_buffers(memory, queue, operation);
 	for (uint32_t i = 0; i < operation->count; i++)
 		if (is_wanted(operation->refs[i]))
 			operation->sequence =

@@ -18,16 +18,28 @@ static struct vmm_process *begin_translation(const struct vmm_submission *s, str
 	return vmm_calling_process_set(s->adapter->os, s->context->device->process);
 }
 
+/*
+ * Unpins the buffer, and wakes the worker for the first packet to prepare, or for an operation of
+ * a paging queue, that may need the buffer's space in the aperture. Both are announced before the
+ * worker reads the hold, so the store here and the loads after it must not change places: all are
+ * sequentially consistent. (DMA-05)
+ */
+static void let_move(const struct vmm_submission *s, struct vmm_dma *dma)
+{
+	if (vmm_likely(!s->context->dma_segment_set))
+		return;
+	atomic_store(&dma->hold, VMM_DMA_MOVABLE);
+	if (atomic_load(&s->adapter->sched->blocked))
+		vmm_progress_signal(s->adapter);
+	if (atomic_load(&s->adapter->paging_work))
+		vmm_worker_wake(s->adapter->sched);
+}
+
 static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,
 			    struct vmm_process *before) VMM_REQUIRES(vmm_submit_lock_class)
 {
 	vmm_assert_held(&s->adapter->submit_lock);
-	vmm_dma_unpin(dma);
-	/*
-	 * The packet at the head of the prepare queue may need the aperture space of this buffer.
-	 */
-	if (s->context->dma_segment_set && atomic_load(&s->adapter->sched->blocked))
-		vmm_progress_signal(s->adapter);
+	let_move(s, dma);
 	vmm_calling_process_set(s->adapter->os, before);
 }
 

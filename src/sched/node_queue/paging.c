@@ -265,6 +265,14 @@ static void wake(struct vmm_adapter *adapter)
 	vmm_worker_wake(adapter->sched);
 }
 
+static bool unmap_buffers(struct vmm_adapter *adapter, bool again, bool *needed)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&adapter->paging_lock);
+	*needed = vmm_dma_another_is_pinned(adapter, NULL);
+	return !(again && *needed) && vmm_dma_unmap_unpinned(adapter);
+}
+
 const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.submit_paging = submit_paging,
 	.wait_locked = wait_locked,
@@ -272,4 +280,5 @@ const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.kick = vmm_sched_kick,
 	.hand_over = vmm_sched_hand_over,
 	.wake = wake,
+	.unmap_buffers = unmap_buffers,
 };
