@@ -83,15 +83,12 @@ struct vmm_memory_engine {
 	void (*kick)(struct vmm_adapter *adapter);
 	/* The same by way of the worker: the calling thread submits nothing. No lock held. */
 	void (*hand_over)(struct vmm_adapter *adapter);
-	/*
-	 * Wakes the worker that calls vmm_paging_work_locked: there is new work, or what it waited
-	 * for may be there. Any lock.
-	 */
+	/* Wakes the worker: vmm_paging_work_locked has new work, or what it waits for. Any lock. */
 	void (*wake)(struct vmm_adapter *adapter);
 	/*
-	 * Unmaps the DMA buffers that no packet needs now from the apertures; with `again` only if
-	 * there are no others. Returns whether any was unmapped; *needed gets whether there are
-	 * others, which leave when their packets are complete. The caller holds the paging lock.
+	 * Unmaps the DMA buffers that no packet needs; with `again` only if there are no others.
+	 * Returns whether any was unmapped; *needed: there are others, which leave when their
+	 * packets are complete. The caller holds the paging lock.
 	 */
 	bool (*unmap_buffers)(struct vmm_adapter *adapter, bool again, bool *needed);
 };
