@@ -398,6 +398,25 @@ static void report_not_pinned(const struct creation *c, const struct vmm_allocat
 }
 
 /*
+ * DMA buffers that are mapped into an aperture are not evicted for an allocation. Those that no
+ * packet needs now are unmapped. The call does not wait for the others: a busy process always has
+ * some.
+ */
+static vmm_status try_to_place(struct vmm_memory *memory, struct vmm_instance *instance,
+			       vmm_status (*try)(struct vmm_memory *, struct vmm_instance *))
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = try(memory, instance);
+	bool needed;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY) &&
+	    memory->engine->unmap_buffers(memory->adapter, false, &needed))
+		status = try(memory, instance);
+	return status;
+}
+
+/*
  * Repeats TRY, under the paging lock, until it does not return VMM_PENDING. In between it waits for
  * progress of the GPU, which uses what must be evicted, with no lock held. No other thread knows
  * the allocation yet.
@@ -412,7 +431,7 @@ static NTSTATUS retry_until_placed(struct creation *c, struct vmm_instance *inst
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_paging_lock(adapter);
-		status = try(c->memory, instance);
+		status = try_to_place(c->memory, instance, try);
 		vmm_paging_commit(adapter);
 		if (status != VMM_PENDING)
 			return status;

@@ -25,6 +25,7 @@ struct request {
 	struct vmm_ref **refs;
 	struct vmm_ref **added; /* the refs that are not on the list yet, without duplicates */
 	uint32_t added_count;
+	uint64_t sequence; /* the paging packet that must be complete */
 };
 
 static NTSTATUS report(const struct request *r, const char *rule, uint32_t handle, const char *what)
@@ -135,7 +136,7 @@ static void unlist(struct request *r, uint32_t count) VMM_REQUIRES(vmm_paging_lo
  * Most lists name what is resident already: nothing moves, so the device's list need not be marked
  * as what must stay. Returns false if one instance is not settled.
  */
-static bool use_settled(struct request *r, uint64_t *sequence) VMM_REQUIRES(vmm_paging_lock_class)
+static bool use_settled(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&r->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < r->request->count; i++) {
@@ -144,14 +145,15 @@ static bool use_settled(struct request *r, uint64_t *sequence) VMM_REQUIRES(vmm_
 		if (!vmm_residency_list_is_settled(instance))
 			return false;
 		vmm_residency_touch(r->memory, instance);
-		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));
+		r->sequence = vmm_max_u64(r->sequence, vmm_paging_last_of(instance));
 	}
 	return true;
 }
 
-static vmm_status place_missing(struct request *r, uint64_t *sequence)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status place_missing(void *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
+	struct request *r = context;
+
 	vmm_assert_held(&r->device->adapter->paging_lock);
 	uint64_t round = vmm_residency_list_round(r->memory);
 
@@ -166,51 +168,33 @@ static vmm_status place_missing(struct request *r, uint64_t *sequence)
 		vmm_status status = vmm_residency_list_make(r->memory, instance, round);
 		if (status != VMM_OK)
 			return status;
-		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(instance));
+		r->sequence = vmm_max_u64(r->sequence, vmm_paging_last_of(instance));
 	}
 	return VMM_OK;
 }
 
-/* The bytes fit, as checked, but not where the rest of the list leaves them. (SPL-13) */
-VMM_COLD static vmm_status place_list_anew(const struct request *r, uint64_t *sequence)
-	VMM_REQUIRES(vmm_paging_lock_class)
+/* The bytes fit, as checked, but not where the rest of the list, or DMA buffers, leave them. */
+VMM_COLD static vmm_status make_room(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	vmm_status status = vmm_residency_list_place_anew(r->device);
+	bool awaits_buffers = false;
+	vmm_status status =
+		vmm_residency_list_make_room(r->device, &awaits_buffers, place_missing, r);
 
 	vmm_assert_held(&r->device->adapter->paging_lock);
 	for (uint32_t i = 0; i < r->request->count; i++)
-		*sequence = vmm_max_u64(*sequence, vmm_paging_last_of(r->refs[i]->instance));
+		r->sequence = vmm_max_u64(r->sequence, vmm_paging_last_of(r->refs[i]->instance));
 	return status;
 }
 
-/* As for an operation (paging_queue.c): DMA buffers may take the space of an aperture. */
-VMM_COLD static vmm_status place_without_buffers(struct request *r, uint64_t *sequence)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_status status = VMM_NO_VIDEO_MEMORY;
-	bool needed;
-
-	vmm_assert_held(&r->device->adapter->paging_lock);
-	if (r->memory->engine->unmap_buffers(r->device->adapter, false, &needed)) {
-		status = place_missing(r, sequence);
-		if (status == VMM_NO_VIDEO_MEMORY)
-			status = place_list_anew(r, sequence);
-	}
-	return status == VMM_NO_VIDEO_MEMORY && needed ? VMM_PENDING : status;
-}
-
-static vmm_status place_now(struct request *r, uint64_t *sequence)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status place_now(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&r->device->adapter->paging_lock);
-	if (vmm_likely(use_settled(r, sequence)))
+	if (vmm_likely(use_settled(r)))
 		return VMM_OK;
 	vmm_unlock_wait_for(r->memory, r->device->process->id);
-	vmm_status status = place_missing(r, sequence);
+	vmm_status status = place_missing(r);
 	if (status == VMM_NO_VIDEO_MEMORY)
-		status = place_list_anew(r, sequence);
-	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
-		status = place_without_buffers(r, sequence);
+		status = make_room(r);
 	vmm_unlock_wait_for_none(r->memory);
 	/* The list fits, as checked: the operation waits until other processes unlock. */
 	return status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(r->device->adapter)
@@ -222,12 +206,11 @@ static vmm_status place_now(struct request *r, uint64_t *sequence)
 static NTSTATUS bring_in(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = r->device->adapter;
-	uint64_t sequence = 0;
-	vmm_status status = place_now(r, &sequence);
+	vmm_status status = place_now(r);
 
 	vmm_assert_held(&r->device->adapter->paging_lock);
 	vmm_memory_flush_locked(adapter);
-	if (status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, sequence)) {
+	if (status == VMM_OK && vmm_timeline_done(adapter, adapter->paging_timeline, r->sequence)) {
 		r->request->fence_value = 0; /* PRI-06 */
 		return STATUS_SUCCESS;
 	}

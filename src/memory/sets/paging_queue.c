@@ -38,6 +38,7 @@ struct vmm_paging_operation {
 	bool placed;
 	bool awaits_gpu;        /* the last attempt found memory that the GPU uses */
 	uint64_t turn;          /* of those that wait for the GPU the lowest is next */
+	bool awaits_buffers;    /* the last attempt found DMA buffers in its way */
 	bool holds_back;        /* it has held a packet back */
 	uint64_t sequence;      /* valid once placed */
 	uint64_t unlock_ticket; /* it waits until other processes unlock; 0: it does not */
@@ -321,45 +322,30 @@ uint64_t vmm_paging_blocked_searches(const struct vmm_adapter *adapter)
 	return adapter->memory->blocked_searches;
 }
 
+struct placing {
+	struct vmm_memory *memory;
+	struct vmm_device *device;
+	const struct vmm_paging_operation *operation;
+};
+
 /* Places what the operation needs; what else is on the list of the device stays where it is. */
-static vmm_status place_missing(struct vmm_memory *memory, struct vmm_paging_queue *queue,
-				const struct vmm_paging_operation *operation)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status place_missing(void *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
-	uint64_t round = vmm_residency_list_round(memory);
+	const struct placing *p = context;
+	const struct vmm_paging_operation *operation = p->operation;
+	uint64_t round = vmm_residency_list_round(p->memory);
 	vmm_status status = VMM_OK;
 
-	vmm_assert_held(&memory->adapter->paging_lock);
-	vmm_residency_list_want(queue->device, round);
+	vmm_assert_held(&p->memory->adapter->paging_lock);
+	vmm_residency_list_want(p->device, round);
 	for (uint32_t i = 0; i < operation->count && status == VMM_OK; i++) {
 		struct vmm_ref *ref = operation->refs[i];
 
 		if (!is_wanted(ref) || vmm_residency_list_stays_out(ref->instance))
 			continue;
-		status = vmm_residency_list_make(memory, ref->instance, round);
+		status = vmm_residency_list_make(p->memory, ref->instance, round);
 	}
 	return status;
-}
-
-/*
- * DMA buffers that are mapped into an aperture are not evicted for an instance. Those that no
- * packet needs now leave, and the operation waits for the others. (Q-495)
- */
-VMM_COLD static vmm_status place_without_buffers(struct vmm_memory *memory,
-						 struct vmm_paging_queue *queue,
-						 const struct vmm_paging_operation *operation)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_status status = VMM_NO_VIDEO_MEMORY;
-	bool needed;
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (memory->engine->unmap_buffers(memory->adapter, operation->turn != 0, &needed)) {
-		status = place_missing(memory, queue, operation);
-		if (status == VMM_NO_VIDEO_MEMORY)
-			status = vmm_residency_list_place_anew(queue->device);
-	}
-	return status == VMM_NO_VIDEO_MEMORY && needed ? VMM_PENDING : status;
 }
 
 static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queue,
@@ -371,11 +357,11 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 	if (vmm_unlock_is_awaited(memory->adapter, operation->unlock_ticket))
 		return VMM_PENDING;
 	vmm_unlock_wait_for(memory, queue->device->process->id);
-	vmm_status status = place_missing(memory, queue, operation);
-	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY)) /* SPL-13 */
-		status = vmm_residency_list_place_anew(queue->device);
+	struct placing placing = {memory, queue->device, operation};
+	vmm_status status = place_missing(&placing);
 	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
-		status = place_without_buffers(memory, queue, operation);
+		status = vmm_residency_list_make_room(queue->device, &operation->awaits_buffers,
+						      place_missing, &placing);
 	for (uint32_t i = 0; i < operation->count; i++)
 		if (is_wanted(operation->refs[i]))
 			operation->sequence =

@@ -696,6 +696,31 @@ vmm_status vmm_residency_list_place_anew(struct vmm_device *device)
 	return status;
 }
 
+/*
+ * DMA buffers that are mapped into an aperture are not evicted for an instance. While a caller
+ * waits for them, nothing is moved for it again: the end of that paging would be progress, and each
+ * progress is another attempt.
+ */
+vmm_status vmm_residency_list_make_room(struct vmm_device *device, bool *awaits_buffers,
+					vmm_status (*place)(void *context), void *context)
+{
+	struct vmm_adapter *adapter = device->adapter;
+	bool waited = *awaits_buffers, needed = false;
+	vmm_status status = waited ? VMM_NO_VIDEO_MEMORY : vmm_residency_list_place_anew(device);
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	if (status == VMM_NO_VIDEO_MEMORY) {
+		bool moved = adapter->memory->engine->unmap_buffers(adapter, waited, &needed);
+
+		if (moved)
+			status = place(context);
+		if (status == VMM_NO_VIDEO_MEMORY && (moved || (waited && !needed)))
+			status = vmm_residency_list_place_anew(device);
+	}
+	*awaits_buffers = status == VMM_NO_VIDEO_MEMORY && needed;
+	return *awaits_buffers ? VMM_PENDING : status;
+}
+
 uint64_t vmm_residency_use(const struct vmm_residency_set *set, uint32_t timeline,
 			   uint64_t sequence)
 {

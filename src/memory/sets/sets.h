@@ -43,6 +43,15 @@ vmm_status vmm_residency_list_make(struct vmm_memory *memory, struct vmm_instanc
 vmm_status vmm_residency_list_place_anew(struct vmm_device *device)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
+ * After VMM_NO_VIDEO_MEMORY from `place(context)`, which places a part of the list of the device:
+ * the list is placed anew, and DMA buffers are unmapped that are in an aperture and that no packet
+ * needs now. VMM_PENDING, with *awaits_buffers set: it waits for the buffers that packets need. The
+ * next attempt passes *awaits_buffers as it is. (Q-495, SPL-13)
+ */
+vmm_status vmm_residency_list_make_room(struct vmm_device *device, bool *awaits_buffers,
+					vmm_status (*place)(void *context), void *context)
+	VMM_REQUIRES(vmm_paging_lock_class);
+/*
  * For an instance that was evicted for a CPU lock and stays on its list: maps it into an aperture
  * segment. If that fails, it is placed before the next packet runs.
  */

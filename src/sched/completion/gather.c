@@ -15,7 +15,10 @@
  *                       yet itself (SPL-13)
  *   anew                evicts the set itself, which may lie in the middle of the space that the
  *                       rest needs in one piece, and places it, the largest first (SPL-13)
- *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above
+ *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above. If
+ *                       pinned ones remain, the packet waits for them, and only list order is tried
+ *                       meanwhile: the other rounds move memory, the end of that is progress, and
+ *                       each progress is another attempt (Q-495)
  *   a shorter portion   as far as memory suffices (SPL-02), at least one split group (SPL-12)
  */
 #include "sched/completion/completion.h"
@@ -234,7 +237,7 @@ vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma)
 			return vmm_context_memory_gather(dma, ++sched->preparations);
 	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
-	if (status != VMM_NO_VIDEO_MEMORY || exceeds_segments(sched, dma))
+	if (status != VMM_NO_VIDEO_MEMORY || dma->awaits_buffers || exceeds_segments(sched, dma))
 		return status;
 	status = gather_largest_first(sched->adapter, dma, ++sched->preparations);
 	return status == VMM_NO_VIDEO_MEMORY ? gather_anew(sched, dma) : status;
@@ -333,34 +336,48 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
  */
 #define ATTEMPTS_MAX 64u
 
+/*
+ * The mapping of the buffer itself may fragment the aperture. While others are in the way it is
+ * mapped anew in the first of some attempts only: the end of that paging is progress, too.
+ */
+VMM_COLD static vmm_status gather_without_buffers(struct vmm_sched *sched, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	bool others = vmm_dma_another_is_pinned(sched->adapter, dma);
+	bool waited = dma->awaits_buffers;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	dma->awaits_buffers = false;
+	if (!others || !dma->attempts) {
+		vmm_dma_unpin(dma);
+		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
+		vmm_dma_pin_locked(dma);
+		if (moved || waited)
+			status = sched->working_set->gather(sched, dma);
+	}
+	/* A client may have pinned one meanwhile. */
+	dma->awaits_buffers = status == VMM_NO_VIDEO_MEMORY &&
+			      (others || vmm_dma_another_is_pinned(sched->adapter, dma));
+	return dma->awaits_buffers ? VMM_PENDING : status;
+}
+
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_dma_pin_locked(dma);
+	if (vmm_unlikely(dma->awaits_buffers))
+		dma->awaits_buffers = vmm_dma_another_is_pinned(sched->adapter, dma);
 	vmm_status status = sched->working_set->gather(sched, dma);
-	bool others =
-		status == VMM_NO_VIDEO_MEMORY && vmm_dma_another_is_pinned(sched->adapter, dma);
-	/*
-	 * Its own mapping may fragment the aperture. While others are in the way it is mapped anew
-	 * in the first of some attempts only: the end of that paging is progress, and each progress
-	 * is another attempt.
-	 */
-	if (status == VMM_NO_VIDEO_MEMORY && !(others && dma->attempts)) {
-		vmm_dma_unpin(dma);
-		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
-		vmm_dma_pin_locked(dma);
-		if (moved)
-			status = sched->working_set->gather(sched, dma);
-	}
-	/* A client may have pinned one meanwhile. */
-	if (status == VMM_NO_VIDEO_MEMORY &&
-	    (others || vmm_dma_another_is_pinned(sched->adapter, dma)))
-		status = VMM_PENDING;
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = gather_without_buffers(sched, dma);
 	if (status == VMM_NO_VIDEO_MEMORY && dma->patch_start < dma->patch_count &&
 	    sched->working_set->referenced) /* a residency list cannot be split (SPL) */
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_unpin(dma);
+	if (status != VMM_PENDING)
+		dma->awaits_buffers = false;
 	dma->attempts = status == VMM_PENDING ? dma->attempts + 1 : 0;
 	if (vmm_unlikely(dma->attempts == ATTEMPTS_MAX)) {
 		dma->attempts = 0;

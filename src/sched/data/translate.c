@@ -19,20 +19,24 @@ static struct vmm_process *begin_translation(const struct vmm_submission *s, str
 }
 
 /*
- * Unpins the buffer, and wakes the worker for the first packet to prepare, or for an operation of
- * a paging queue, that may need the buffer's space in the aperture. Both are announced before the
- * worker reads the hold, so the store here and the loads after it must not change places: all are
- * sequentially consistent. (DMA-05)
+ * Unpins the buffer, and wakes the worker for the first packet to prepare, an operation of a paging
+ * queue, or a hardware context, that may need the buffer's space in the aperture. These are
+ * announced before the worker reads the hold, so the store here and the loads after it must not
+ * change places: all are sequentially consistent. (DMA-05)
  */
 static void let_move(const struct vmm_submission *s, struct vmm_dma *dma)
 {
+	struct vmm_sched *sched = s->adapter->sched;
+
 	if (vmm_likely(!s->context->dma_segment_set))
 		return;
 	atomic_store(&dma->hold, VMM_DMA_MOVABLE);
-	if (atomic_load(&s->adapter->sched->blocked))
+	if (atomic_load(&sched->blocked))
 		vmm_progress_signal(s->adapter);
-	if (atomic_load(&s->adapter->paging_work))
-		vmm_worker_wake(s->adapter->sched);
+	bool awaited = atomic_load(&sched->hw_awaits_buffers) &&
+		       atomic_exchange(&sched->hw_awaits_buffers, false);
+	if (awaited || atomic_load(&s->adapter->paging_work))
+		vmm_worker_wake(sched);
 }
 
 static void end_translation(const struct vmm_submission *s, struct vmm_dma *dma,

@@ -270,7 +270,10 @@ static bool unmap_buffers(struct vmm_adapter *adapter, bool again, bool *needed)
 {
 	vmm_assert_held(&adapter->paging_lock);
 	*needed = vmm_dma_another_is_pinned(adapter, NULL);
-	return !(again && *needed) && vmm_dma_unmap_unpinned(adapter);
+	bool any = !(again && *needed) && vmm_dma_unmap_unpinned(adapter);
+	/* A client may have pinned one meanwhile. */
+	*needed = *needed || vmm_dma_another_is_pinned(adapter, NULL);
+	return any;
 }
 
 const struct vmm_memory_engine vmm_sched_memory_engine = {

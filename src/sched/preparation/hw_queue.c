@@ -65,8 +65,8 @@ void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status statu
 	hw->starving = status == VMM_PENDING && !context->unlock_ticket ? context->device : NULL;
 }
 
-static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residency_set *set)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residency_set *set,
+				   uint32_t rounds) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
@@ -77,9 +77,36 @@ static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residen
 		.writes = true,
 		.awaits_unlocks = true,
 	};
-	for (uint32_t round = 0; round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++)
+	for (uint32_t round = 0; round < rounds && status == VMM_NO_VIDEO_MEMORY; round++)
 		status = gather(device->adapter->sched, set, (enum vmm_residency_round)round);
 	return status;
+}
+
+/*
+ * DMA buffers of packet contexts may take the space of an aperture. Those that no packet needs now
+ * are unmapped; the context waits for the others. A thread that ends a translation reads
+ * hw_awaits_buffers after the hold of its buffer has changed, so one of the two sees the other.
+ */
+VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context,
+						  struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+	bool waited = context->awaits_buffers;
+	vmm_status status = VMM_NO_VIDEO_MEMORY;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	atomic_store(&adapter->sched->hw_awaits_buffers, true);
+	bool others = vmm_dma_another_is_pinned(adapter, NULL);
+	if (!others || !waited) {
+		bool moved = vmm_dma_unmap_unpinned(adapter);
+		if (moved || waited)
+			status = gather_in_rounds(context->device, set, VMM_ROUND_COUNT);
+	}
+	/* A client may have pinned one meanwhile. */
+	context->awaits_buffers = status == VMM_NO_VIDEO_MEMORY &&
+				  (others || vmm_dma_another_is_pinned(adapter, NULL));
+	return context->awaits_buffers ? VMM_PENDING : status;
 }
 
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
@@ -88,10 +115,17 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
 	bool waited = context->unlock_ticket != 0;
-	vmm_status status = gather_in_rounds(device, set);
+	/* While it waits for buffers, no round that moves memory, as for a packet. */
+	bool moves = !context->awaits_buffers || !vmm_dma_another_is_pinned(device->adapter, NULL);
+	uint32_t rounds = moves ? VMM_ROUND_COUNT : VMM_ROUND_IN_ORDER + 1;
+	vmm_status status = gather_in_rounds(device, set, rounds);
 	/* One refused request does not cost the device: a second one does. */
 	if (status == VMM_NO_MEMORY)
-		status = gather_in_rounds(device, set);
+		status = gather_in_rounds(device, set, rounds);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = gather_without_buffers(context, set);
+	if (status != VMM_PENDING)
+		context->awaits_buffers = false;
 	context->unlock_ticket = 0;
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(device->adapter)) {
 		await_unlock(context, waited);

@@ -21,7 +21,7 @@ void vmm_hw_pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_cl
 bool vmm_hw_may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Makes the residency list of the context's device resident. Returns VMM_PENDING while the memory
- * is in use, or locked by other processes (Q-340).
+ * is in use, locked by other processes (Q-340), or taken by DMA buffers that packets need.
  */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
 				struct vmm_residency_set *set) VMM_MUST_CHECK

@@ -347,6 +347,8 @@ VMM_COLD static void cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma
 	struct vmm_list *link;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
+	dma->attempts = 0;
+	dma->awaits_buffers = false;
 	vmm_broadcast_copy_portion(dma);
 	vmm_cancel_packet(sched, &dma->packet);
 	vmm_list_for_each (link, &dma->copies)
@@ -354,7 +356,7 @@ VMM_COLD static void cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma
 	vmm_prepare_cancelled(sched, dma);
 }
 
-/* Prepares a packet, and notes whether it waits for memory that the GPU uses. */
+/* Prepares a packet, and notes whether it waits for memory, or DMA buffers, that the GPU uses. */
 static vmm_status attempt(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -364,7 +366,8 @@ static vmm_status attempt(struct vmm_sched *sched, struct vmm_dma *dma)
 	if (vmm_port_dead(sched->adapter->port))
 		return VMM_DEVICE_REMOVED;
 	vmm_status status = prepare_one(sched, dma);
-	bool waits = status == VMM_PENDING && vmm_paging_blocked_searches(sched->adapter) > blocked;
+	bool waits = status == VMM_PENDING &&
+		     (vmm_paging_blocked_searches(sched->adapter) > blocked || dma->awaits_buffers);
 
 	sched->awaits_memory = waits ? dma : NULL;
 	return status;

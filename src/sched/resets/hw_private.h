@@ -95,6 +95,7 @@ struct vmm_hw_context {
 	uint64_t suspended_ns;    /* when the suspension was requested */
 	uint64_t paging_needed;   /* RESUMING: paging packet that must be complete first */
 	uint64_t unlock_ticket;   /* its memory waits for an unlock; 0: not; paging lock */
+	bool awaits_buffers;      /* its memory waits for DMA buffers in its way; paging lock */
 	struct vmm_va_context va; /* of a device with GPU virtual addresses */
 	/* Of a DMA buffer of its presents, and of the private data of one (PRS-10). */
 	uint32_t present_bytes, present_private_bytes;

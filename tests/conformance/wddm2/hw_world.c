@@ -209,12 +209,12 @@ D3DKMT_HANDLE hw_paging_queue(D3DKMT_HANDLE device)
 	return args.hPagingQueue;
 }
 
-D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes)
+D3DKMT_HANDLE hw_allocate_in(D3DKMT_HANDLE device, uint64_t bytes, uint32_t segment_set)
 {
 	struct scripted_allocation spec = {.size_bytes = bytes,
 					   .flags = PHYSICAL,
-					   .read_set = WORLD_MEMORY,
-					   .write_set = WORLD_MEMORY};
+					   .read_set = segment_set,
+					   .write_set = segment_set};
 	D3DDDI_ALLOCATIONINFO info = {.pPrivateDriverData = &spec,
 				      .PrivateDriverDataSize = sizeof(spec)};
 	D3DKMT_CREATEALLOCATION args = {
@@ -222,6 +222,11 @@ D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes)
 
 	assert_int_equal(D3DKMTCreateAllocation(&args), STATUS_SUCCESS);
 	return info.hAllocation;
+}
+
+D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes)
+{
+	return hw_allocate_in(device, bytes, WORLD_MEMORY);
 }
 
 NTSTATUS hw_make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value)

@@ -62,7 +62,8 @@ void hw_destroy_and_complete(struct hw_world *h, const struct hw_queue *queue, u
 /* ---- memory of the process of the hardware context ---- */
 
 D3DKMT_HANDLE hw_paging_queue(D3DKMT_HANDLE device);
-D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes);
+D3DKMT_HANDLE hw_allocate(D3DKMT_HANDLE device, uint64_t bytes); /* in WORLD_MEMORY */
+D3DKMT_HANDLE hw_allocate_in(D3DKMT_HANDLE device, uint64_t bytes, uint32_t segment_set);
 /* Returns what MakeResident does; *value: that of the queue's fence. */
 NTSTATUS hw_make(D3DKMT_HANDLE queue, D3DKMT_HANDLE allocation, uint64_t *value);
 void hw_make_resident(struct hw_world *h, D3DKMT_HANDLE device, D3DKMT_HANDLE allocation);

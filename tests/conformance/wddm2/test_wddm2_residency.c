@@ -461,72 +461,6 @@ static void res_01_before_wddm_2_0_there_are_no_residency_lists(void **state)
 	wddm2_stop(&w);
 }
 
-/* Two DMA buffers and what the tests make resident are more than the aperture of 16 MiB. */
-static void large_buffers_in_the_aperture(struct scripted_miniport *m)
-{
-	wddm2_0(m);
-	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
-	m->settings.context.DmaBufferSize = 5 * MIB;
-}
-
-/* Submits two packets, whose buffers are mapped then. Returns an allocation that finds no space. */
-static D3DKMT_HANDLE fill_the_aperture(struct world *w, const D3DDDICB_CREATEPAGINGQUEUE *queue)
-{
-	D3DKMT_HANDLE used = wddm2_allocate(&w->device, 64 * KIB, WORLD_MEMORY);
-
-	wddm2_make(w, &w->device, queue, &used, 1);
-	uint32_t before = wddm2_operations(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT);
-	world_submit_use(&w->context, used);
-	world_submit_use(&w->context, used);
-	assert_int_equal(wddm2_operations(w, DXGK_OPERATION_MAP_APERTURE_SEGMENT), before + 2);
-	return wddm2_allocate(&w->device, 7 * MIB, WORLD_APERTURE);
-}
-
-static void expect_use(struct world *w, D3DKMT_HANDLE a)
-{
-	assert_int_equal(client_residency(&w->device, a),
-			 D3DDDI_RESIDENCYSTATUS_RESIDENTINSHAREDMEMORY);
-	world_submit_write(&w->context, a, 4, 0x77);
-	wddm2_run(w);
-	w->m->settings.complete_at_once = true;
-	assert_int_equal(world_word(w, a, 4), 0x77);
-}
-
-static void q_495_res_03_makeresident_waits_for_dma_buffers_in_the_aperture(void **state)
-{
-	D3DDDI_MAKERESIDENT args;
-	struct world w;
-
-	world_start(&w, state, large_buffers_in_the_aperture);
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	D3DKMT_HANDLE a = fill_the_aperture(&w, &queue);
-	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), E_PENDING);
-	do
-		vidmm_settle(w.client.host);
-	while (scripted_complete(w.m, 1, 1)); /* all paging, no packet */
-	assert_true(wddm2_fence(&queue) < args.PagingFenceValue);
-	wddm2_await(&w, &queue, args.PagingFenceValue);
-	expect_use(&w, a);
-	wddm2_stop(&w);
-}
-
-static void q_495_res_03_makeresident_unmaps_dma_buffers_that_no_packet_needs(void **state)
-{
-	D3DDDI_MAKERESIDENT args;
-	struct world w;
-
-	world_start(&w, state, large_buffers_in_the_aperture);
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&w.device);
-	D3DKMT_HANDLE a = fill_the_aperture(&w, &queue);
-	wddm2_run(&w);
-	uint32_t before = wddm2_operations(&w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT);
-	assert_int_equal(wddm2_try_make_one(&w.device, &queue, a, &args), E_PENDING);
-	assert_int_equal(wddm2_operations(&w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT), before + 2);
-	wddm2_await(&w, &queue, args.PagingFenceValue);
-	expect_use(&w, a);
-	wddm2_stop(&w);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,8 +481,6 @@ int main(void)
 		ON_BOTH(res_08_spl_13_a_packet_places_its_list_anew),
 		ON_BOTH(res_08_a_submission_needs_the_list_at_submission_time),
 		ON_BOTH(res_01_before_wddm_2_0_there_are_no_residency_lists),
-		ON_BOTH(q_495_res_03_makeresident_waits_for_dma_buffers_in_the_aperture),
-		ON_BOTH(q_495_res_03_makeresident_unmaps_dma_buffers_that_no_packet_needs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
