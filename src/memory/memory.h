@@ -85,12 +85,9 @@ struct vmm_memory_engine {
 	void (*hand_over)(struct vmm_adapter *adapter);
 	/* Wakes the worker: vmm_paging_work_locked has new work, or what it waits for. Any lock. */
 	void (*wake)(struct vmm_adapter *adapter);
-	/*
-	 * Unmaps the DMA buffers that no packet needs; with `again` only if there are no others.
-	 * Returns whether any was unmapped; *needed: there are others, which leave when their
-	 * packets are complete. The caller holds the paging lock.
-	 */
-	bool (*unmap_buffers)(struct vmm_adapter *adapter, bool again, bool *needed);
+	/* Unmaps DMA buffers that are not pinned: was there one? *left: a pinned one is mapped. */
+	bool (*unmap_buffers)(struct vmm_adapter *adapter, bool *left); /* paging lock */
+	bool (*pins_buffers)(struct vmm_adapter *adapter); /* is a mapped one pinned? Paging lock */
 };
 
 /*
@@ -736,8 +733,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 /*
  * Evicts an instance that lies in the way of the rest of the set that it is in, so that the set
  * can be placed anew (SPL-13). Does nothing for one that is not in a memory segment, or that must
- * stay there. VMM_PENDING: the GPU still uses it.
+ * stay there. VMM_PENDING: the GPU still uses it, and vmm_memory_place_is_in_use returns true.
  */
+bool vmm_memory_place_is_in_use(struct vmm_adapter *adapter, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class);
 vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_instance *instance,
 				    uint64_t preparation) VMM_MUST_CHECK
 	VMM_REQUIRES(vmm_paging_lock_class);

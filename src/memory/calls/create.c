@@ -398,25 +398,6 @@ static void report_not_pinned(const struct creation *c, const struct vmm_allocat
 }
 
 /*
- * DMA buffers that are mapped into an aperture are not evicted for an allocation. Those that no
- * packet needs now are unmapped. The call does not wait for the others: a busy process always has
- * some.
- */
-static vmm_status try_to_place(struct vmm_memory *memory, struct vmm_instance *instance,
-			       vmm_status (*try)(struct vmm_memory *, struct vmm_instance *))
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_status status = try(memory, instance);
-	bool needed;
-
-	vmm_assert_held(&memory->adapter->paging_lock);
-	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY) &&
-	    memory->engine->unmap_buffers(memory->adapter, false, &needed))
-		status = try(memory, instance);
-	return status;
-}
-
-/*
  * Repeats TRY, under the paging lock, until it does not return VMM_PENDING. In between it waits for
  * progress of the GPU, which uses what must be evicted, with no lock held. No other thread knows
  * the allocation yet.
@@ -431,7 +412,7 @@ static NTSTATUS retry_until_placed(struct creation *c, struct vmm_instance *inst
 		uint32_t seen = atomic_load(&adapter->progress);
 
 		vmm_paging_lock(adapter);
-		status = try_to_place(c->memory, instance, try);
+		status = try(c->memory, instance);
 		vmm_paging_commit(adapter);
 		if (status != VMM_PENDING)
 			return status;
@@ -439,6 +420,26 @@ static NTSTATUS retry_until_placed(struct creation *c, struct vmm_instance *inst
 			return STATUS_DEVICE_REMOVED;
 		status = vmm_wait_progress(adapter, seen, VIDMM_WAIT_SPACE);
 	} while (vmm_ok(status));
+	return status;
+}
+
+/*
+ * DMA buffers that are mapped into an aperture are not evicted for the allocation. Those that no
+ * packet needs now are unmapped. The call does not wait for the others: a busy process always has
+ * some.
+ */
+static vmm_status pin(struct vmm_memory *memory, struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_allocation *a = instance->allocation;
+	vmm_status status = vmm_residency_pin(memory, instance);
+	bool left;
+
+	vmm_assert_held(&memory->adapter->paging_lock);
+	if (status == VMM_NO_VIDEO_MEMORY &&
+	    (a->read_set & a->write_set & vmm_segment_apertures(memory)) &&
+	    memory->engine->unmap_buffers(memory->adapter, &left))
+		status = vmm_residency_pin(memory, instance);
 	return status;
 }
 
@@ -454,8 +455,7 @@ static NTSTATUS pin_all(struct creation *c)
 
 	for (i = 0; i < c->request->count && NT_SUCCESS(status); i++)
 		if (c->allocations[i]->pinned)
-			status =
-				retry_until_placed(c, &c->allocations[i]->first, vmm_residency_pin);
+			status = retry_until_placed(c, &c->allocations[i]->first, pin);
 	if (status == VMM_NO_VIDEO_MEMORY)
 		report_not_pinned(c, c->allocations[i - 1]);
 	return status;

@@ -406,15 +406,30 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
 	return status;
 }
 
+/* Could the instance be placed elsewhere, as soon as the GPU does not use it? */
+static bool can_give_up_place(const struct vmm_memory *memory, const struct vmm_instance *instance)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&memory->adapter->paging_lock);
+	return instance->place == VMM_PLACEMENT_MEMORY && !vmm_locks_snapshot(instance) &&
+	       !instance->allocation->pinned &&
+	       !vmm_allocation_is_displayed(instance->allocation) &&
+	       !vmm_eviction_loses_content(memory, instance);
+}
+
+bool vmm_memory_place_is_in_use(struct vmm_adapter *adapter, const struct vmm_instance *instance)
+{
+	vmm_assert_held(&adapter->paging_lock);
+	return can_give_up_place(adapter->memory, instance) && !vmm_instance_unused(instance);
+}
+
 vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_instance *instance,
 				    uint64_t preparation)
 {
 	struct vmm_memory *memory = adapter->memory;
 
 	vmm_assert_held(&adapter->paging_lock);
-	if (instance->place != VMM_PLACEMENT_MEMORY || vmm_locks_snapshot(instance) ||
-	    instance->allocation->pinned || vmm_allocation_is_displayed(instance->allocation) ||
-	    vmm_eviction_loses_content(memory, instance))
+	if (!can_give_up_place(memory, instance))
 		return VMM_OK;
 	if (!vmm_instance_unused(instance))
 		return VMM_PENDING;

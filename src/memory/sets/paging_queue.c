@@ -12,12 +12,6 @@
 #include "object/stopped.h"
 #include "sync/sync.h"
 
-/*
- * An operation that waits for the GPU is overtaken by this many submissions at most: a client that
- * always has work would use its memory forever. (Q-495)
- */
-#define OVERTAKEN_AT_MOST 64u
-
 struct vmm_paging_queue {
 	struct vmm_device *device;
 	struct vmm_list link;        /* in memory->paging_queues */
@@ -38,7 +32,7 @@ struct vmm_paging_operation {
 	bool placed;
 	bool awaits_gpu;        /* the last attempt found memory that the GPU uses */
 	uint64_t turn;          /* of those that wait for the GPU the lowest is next */
-	bool awaits_buffers;    /* the last attempt found DMA buffers in its way */
+	bool awaits_buffers;    /* it waits until no DMA buffer is pinned */
 	bool holds_back;        /* it has held a packet back */
 	uint64_t sequence;      /* valid once placed */
 	uint64_t unlock_ticket; /* it waits until other processes unlock; 0: it does not */
@@ -281,7 +275,7 @@ VMM_COLD static void report_hold(const struct vmm_paging_queue *queue,
 		   "Q-495: operation %llu of paging queue 0x%08x waits for memory that the GPU "
 		   "uses, and %u later submissions have overtaken it: further ones wait until its "
 		   "allocations are placed",
-		   (unsigned long long)operation->value, queue->handle, OVERTAKEN_AT_MOST);
+		   (unsigned long long)operation->value, queue->handle, VMM_OVERTAKEN_AT_MOST);
 }
 
 /*
@@ -302,7 +296,7 @@ bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submissio
 		struct vmm_paging_operation *operation = first_unplaced(queue);
 
 		if (!operation || !operation->awaits_gpu || is_held_up(operation) ||
-		    submission <= operation->submission + OVERTAKEN_AT_MOST)
+		    submission <= operation->submission + VMM_OVERTAKEN_AT_MOST)
 			continue;
 		report_hold(queue, operation);
 		return true;
@@ -356,6 +350,13 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 		return VMM_PENDING;
 	if (vmm_unlock_is_awaited(memory->adapter, operation->unlock_ticket))
 		return VMM_PENDING;
+	/*
+	 * Nothing is moved meanwhile: the end of that paging would be progress, and each progress
+	 * is another attempt.
+	 */
+	if (operation->awaits_buffers && memory->engine->pins_buffers(memory->adapter))
+		return VMM_PENDING;
+	operation->awaits_buffers = false;
 	vmm_unlock_wait_for(memory, queue->device->process->id);
 	struct placing placing = {memory, queue->device, operation};
 	vmm_status status = place_missing(&placing);

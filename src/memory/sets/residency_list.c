@@ -616,18 +616,35 @@ static struct vmm_instance *largest_missing(const struct vmm_residency_set *set)
 	return largest;
 }
 
+VMM_COLD static bool a_place_is_in_use(const struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = set->device->adapter;
+	bool in_use = false;
+	struct vmm_ref *ref;
+	struct walk walk;
+
+	for (ref = walk_begin(&walk, set); ref && !in_use; ref = walk_on(&walk))
+		in_use = vmm_memory_place_is_in_use(adapter, ref->instance);
+	for (uint32_t i = 0; i < set->listed_count && !in_use; i++)
+		in_use = set->listed[i] && vmm_memory_place_is_in_use(adapter, set->listed[i]);
+	return in_use;
+}
+
 /*
- * SPL-13: evicts the members of the set that are in the way of others, and may move. The part that
- * the GPU uses is waited for.
+ * SPL-13: evicts the members of the set that are in the way of others, and may move. If the GPU
+ * uses one, nothing is evicted yet: the end of that paging would be progress, and each progress is
+ * another attempt, which pages in again what this one evicted.
  */
 VMM_COLD static vmm_status give_up_places(const struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = set->device->adapter;
-	vmm_status status = VMM_OK;
+	vmm_status status = a_place_is_in_use(set) ? VMM_PENDING : VMM_OK;
 	struct vmm_ref *ref;
 	struct walk walk;
 
+	vmm_assert_held(&set->device->adapter->paging_lock);
 	for (ref = walk_begin(&walk, set); ref && status == VMM_OK; ref = walk_on(&walk))
 		status = vmm_memory_give_up_place(adapter, ref->instance, set->preparation);
 	for (uint32_t i = 0; i < set->listed_count && status == VMM_OK; i++)
@@ -696,28 +713,22 @@ vmm_status vmm_residency_list_place_anew(struct vmm_device *device)
 	return status;
 }
 
-/*
- * DMA buffers that are mapped into an aperture are not evicted for an instance. While a caller
- * waits for them, nothing is moved for it again: the end of that paging would be progress, and each
- * progress is another attempt.
- */
+/* DMA buffers that are mapped into an aperture are not evicted for an instance. */
 vmm_status vmm_residency_list_make_room(struct vmm_device *device, bool *awaits_buffers,
 					vmm_status (*place)(void *context), void *context)
 {
 	struct vmm_adapter *adapter = device->adapter;
-	bool waited = *awaits_buffers, needed = false;
-	vmm_status status = waited ? VMM_NO_VIDEO_MEMORY : vmm_residency_list_place_anew(device);
+	vmm_status status = vmm_residency_list_place_anew(device);
+	bool left = false;
 
 	vmm_assert_held(&device->adapter->paging_lock);
-	if (status == VMM_NO_VIDEO_MEMORY) {
-		bool moved = adapter->memory->engine->unmap_buffers(adapter, waited, &needed);
-
-		if (moved)
-			status = place(context);
-		if (status == VMM_NO_VIDEO_MEMORY && (moved || (waited && !needed)))
+	if (status == VMM_NO_VIDEO_MEMORY &&
+	    adapter->memory->engine->unmap_buffers(adapter, &left)) {
+		status = place(context);
+		if (status == VMM_NO_VIDEO_MEMORY)
 			status = vmm_residency_list_place_anew(device);
 	}
-	*awaits_buffers = status == VMM_NO_VIDEO_MEMORY && needed;
+	*awaits_buffers = status == VMM_NO_VIDEO_MEMORY && left;
 	return *awaits_buffers ? VMM_PENDING : status;
 }
 

@@ -220,9 +220,10 @@ static void resume(struct vmm_adapter *adapter)
 static vmm_status evict(struct vmm_adapter *adapter, POWER_ACTION action)
 {
 	vmm_status status;
+	bool left;
 
 	vmm_paging_lock(adapter);
-	vmm_dma_unmap_unpinned(adapter);
+	(void)vmm_dma_unmap_unpinned(adapter, &left);
 	vmm_display_forget_locked(adapter->sched);
 	vmm_paging_commit(adapter);
 	status = vmm_memory_power_down(adapter, action == PowerActionHibernate ? VMM_POWER_HIBERNATE

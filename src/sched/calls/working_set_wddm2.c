@@ -60,15 +60,13 @@ static vmm_status gather_once(struct vmm_sched *sched, struct vmm_dma *dma,
 static vmm_status gather_list(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	/* While it waits for buffers of others, no round that moves memory. */
-	uint32_t rounds = dma->awaits_buffers ? VMM_ROUND_IN_ORDER + 1 : VMM_ROUND_COUNT;
 	vmm_status status = vmm_dma_map(dma);
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (status != VMM_OK)
 		return status;
 	status = VMM_NO_VIDEO_MEMORY;
-	for (uint32_t round = 0; round < rounds && status == VMM_NO_VIDEO_MEMORY; round++)
+	for (uint32_t round = 0; round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++)
 		status = gather_once(sched, dma, (enum vmm_residency_round)round);
 	return status;
 }

@@ -16,9 +16,8 @@
  *   anew                evicts the set itself, which may lie in the middle of the space that the
  *                       rest needs in one piece, and places it, the largest first (SPL-13)
  *   unpinned buffers    unmaps other DMA buffers from the aperture, then the rounds above. If
- *                       pinned ones remain, the packet waits for them, and only list order is tried
- *                       meanwhile: the other rounds move memory, the end of that is progress, and
- *                       each progress is another attempt (Q-495)
+ *                       pinned ones remain, the packet waits for them, and moves nothing meanwhile
+ *                       (Q-495)
  *   a shorter portion   as far as memory suffices (SPL-02), at least one split group (SPL-12)
  */
 #include "sched/completion/completion.h"
@@ -201,13 +200,34 @@ static bool exceeds_segments(struct vmm_sched *sched, struct vmm_dma *dma)
 	return bytes > vmm_memory_capacity(sched->adapter, set);
 }
 
-/* SPL-13: what is resident of the set keeps its place in all other rounds. */
+VMM_COLD static bool a_place_is_in_use(struct vmm_sched *sched, const struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&sched->adapter->paging_lock);
+	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
+		const struct vmm_instance *instance =
+			dma->instances[dma->patches[p].AllocationIndex];
+
+		if (instance && !vmm_split_is_bound(dma, instance) &&
+		    vmm_memory_place_is_in_use(sched->adapter, instance))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * SPL-13: what is resident of the set keeps its place in all other rounds. If the GPU uses a part of
+ * it, nothing is evicted yet: the end of that paging would be progress, and each progress is another
+ * attempt, which pages in again what this one evicted.
+ */
 VMM_COLD static vmm_status gather_anew(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	uint64_t preparation = ++sched->preparations;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
+	if (a_place_is_in_use(sched, dma))
+		return VMM_PENDING;
 	for (uint32_t p = dma->patch_start; p < dma->patch_end; p++) {
 		struct vmm_instance *instance = dma->instances[dma->patches[p].AllocationIndex];
 		vmm_status status = VMM_OK;
@@ -237,7 +257,7 @@ vmm_status vmm_gather_references(struct vmm_sched *sched, struct vmm_dma *dma)
 			return vmm_context_memory_gather(dma, ++sched->preparations);
 	}
 	status = make_resident(sched->adapter, dma, ++sched->preparations);
-	if (status != VMM_NO_VIDEO_MEMORY || dma->awaits_buffers || exceeds_segments(sched, dma))
+	if (status != VMM_NO_VIDEO_MEMORY || exceeds_segments(sched, dma))
 		return status;
 	status = gather_largest_first(sched->adapter, dma, ++sched->preparations);
 	return status == VMM_NO_VIDEO_MEMORY ? gather_anew(sched, dma) : status;
@@ -336,38 +356,30 @@ VMM_COLD static vmm_status gather_portion(struct vmm_sched *sched, struct vmm_dm
  */
 #define ATTEMPTS_MAX 64u
 
-/*
- * The mapping of the buffer itself may fragment the aperture. While others are in the way it is
- * mapped anew in the first of some attempts only: the end of that paging is progress, too.
- */
+/* The mapping of the buffer itself may fragment the aperture: the buffer is mapped anew, too. */
 VMM_COLD static vmm_status gather_without_buffers(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
-	bool others = vmm_dma_another_is_pinned(sched->adapter, dma);
-	bool waited = dma->awaits_buffers;
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	bool left;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	dma->awaits_buffers = false;
-	if (!others || !dma->attempts) {
-		vmm_dma_unpin(dma);
-		bool moved = vmm_dma_unmap_unpinned(sched->adapter);
-		vmm_dma_pin_locked(dma);
-		if (moved || waited)
-			status = sched->working_set->gather(sched, dma);
-	}
-	/* A client may have pinned one meanwhile. */
-	dma->awaits_buffers = status == VMM_NO_VIDEO_MEMORY &&
-			      (others || vmm_dma_another_is_pinned(sched->adapter, dma));
+	vmm_dma_unpin(dma);
+	bool moved = vmm_dma_unmap_unpinned(sched->adapter, &left);
+	vmm_dma_pin_locked(dma);
+	if (moved)
+		status = sched->working_set->gather(sched, dma);
+	dma->awaits_buffers = status == VMM_NO_VIDEO_MEMORY && left;
 	return dma->awaits_buffers ? VMM_PENDING : status;
 }
 
 vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 {
 	vmm_assert_held(&sched->adapter->paging_lock);
+	if (vmm_unlikely(dma->awaits_buffers) && vmm_dma_another_is_pinned(sched->adapter, dma))
+		return VMM_PENDING;
+	dma->awaits_buffers = false;
 	vmm_dma_pin_locked(dma);
-	if (vmm_unlikely(dma->awaits_buffers))
-		dma->awaits_buffers = vmm_dma_another_is_pinned(sched->adapter, dma);
 	vmm_status status = sched->working_set->gather(sched, dma);
 	if (status == VMM_NO_VIDEO_MEMORY)
 		status = gather_without_buffers(sched, dma);
@@ -376,12 +388,12 @@ vmm_status vmm_gather(struct vmm_sched *sched, struct vmm_dma *dma)
 		status = gather_portion(sched, dma);
 	if (status != VMM_OK)
 		vmm_dma_unpin(dma);
-	if (status != VMM_PENDING)
-		dma->awaits_buffers = false;
 	dma->attempts = status == VMM_PENDING ? dma->attempts + 1 : 0;
 	if (vmm_unlikely(dma->attempts == ATTEMPTS_MAX)) {
+		bool left;
+
 		dma->attempts = 0;
-		(void)vmm_dma_unmap_unpinned(sched->adapter);
+		(void)vmm_dma_unmap_unpinned(sched->adapter, &left);
 	}
 	return status;
 }

@@ -98,9 +98,10 @@ void vmm_dma_unpin(struct vmm_dma *dma);
 vmm_status vmm_dma_map(struct vmm_dma *dma) VMM_MUST_CHECK VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Unmaps all buffers that are not pinned; their next use maps them again. Returns true if one was
- * mapped. Paging lock.
+ * mapped. *left: a pinned buffer stays mapped. Paging lock.
  */
-bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter, bool *left)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /* Unmaps all buffers after the adapter's reset. Paging lock. */
 void vmm_dma_unmap_all(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class);
 /* Returns true if another mapped buffer is pinned, and so can be unmapped later. Paging lock. */

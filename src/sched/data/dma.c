@@ -131,12 +131,13 @@ vmm_status vmm_dma_map(struct vmm_dma *dma)
 	return VMM_OK;
 }
 
-bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter)
+bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter, bool *left)
 {
 	struct vmm_list *at, *next;
 	bool any = false;
 
 	vmm_assert_held(&adapter->paging_lock);
+	*left = false;
 	vmm_list_for_each_safe (at, next, &adapter->sched->mapped_dma) {
 		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
 		enum vmm_dma_hold movable = VMM_DMA_MOVABLE;
@@ -149,8 +150,10 @@ bool vmm_dma_unmap_unpinned(struct vmm_adapter *adapter)
 			atomic_store(&dma->hold, VMM_DMA_MOVABLE);
 		}
 		vmm_state_unlock(adapter);
-		if (!place.segment)
+		if (!place.segment) {
+			*left = true;
 			continue;
+		}
 		vmm_list_remove(&dma->mapped);
 		vmm_memory_dma_unmap_locked(adapter, &place);
 		any = true;

@@ -265,15 +265,10 @@ static void wake(struct vmm_adapter *adapter)
 	vmm_worker_wake(adapter->sched);
 }
 
-static bool unmap_buffers(struct vmm_adapter *adapter, bool again, bool *needed)
-	VMM_REQUIRES(vmm_paging_lock_class)
+static bool pins_buffers(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&adapter->paging_lock);
-	*needed = vmm_dma_another_is_pinned(adapter, NULL);
-	bool any = !(again && *needed) && vmm_dma_unmap_unpinned(adapter);
-	/* A client may have pinned one meanwhile. */
-	*needed = *needed || vmm_dma_another_is_pinned(adapter, NULL);
-	return any;
+	return vmm_dma_another_is_pinned(adapter, NULL);
 }
 
 const struct vmm_memory_engine vmm_sched_memory_engine = {
@@ -283,5 +278,6 @@ const struct vmm_memory_engine vmm_sched_memory_engine = {
 	.kick = vmm_sched_kick,
 	.hand_over = vmm_sched_hand_over,
 	.wake = wake,
-	.unmap_buffers = unmap_buffers,
+	.unmap_buffers = vmm_dma_unmap_unpinned,
+	.pins_buffers = pins_buffers,
 };

@@ -312,10 +312,13 @@ void vmm_queue_drain_locked(struct vmm_sched *sched)
 	vmm_steps_poll(sched); /* waits at the head (SYN-27), and canceled packets */
 	/*
 	 * The worker may be waiting for the GPU, for the first packet to prepare. The signal makes
-	 * it scan the queues again and do the remaining work.
+	 * it scan the queues again and do the remaining work. An operation of a paging queue, or a
+	 * hardware context, may wait for the buffer of a canceled packet.
 	 */
 	if (moved || left)
 		vmm_progress_signal(adapter);
+	if (vmm_unlikely(moved) && (atomic_load(&adapter->paging_work) || sched->hw))
+		vmm_worker_wake(sched);
 }
 
 static VMM_NOINLINE void kick(struct vmm_adapter *adapter)

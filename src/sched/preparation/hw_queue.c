@@ -32,7 +32,10 @@ bool vmm_hw_may_gather(const struct vmm_hw_context *context)
 	const struct vmm_sched *sched = context->device->adapter->sched;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	return !atomic_load(&sched->blocked) &&
+	if (vmm_unlikely(context->awaits_buffers) &&
+	    vmm_dma_another_is_pinned(context->device->adapter, NULL))
+		return false;
+	return (!atomic_load(&sched->blocked) || context->holds_back) &&
 	       (!sched->hw->starving || sched->hw->starving == context->device) &&
 	       !vmm_unlock_is_awaited(context->device->adapter, context->unlock_ticket);
 }
@@ -62,11 +65,13 @@ void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status statu
 	struct vmm_hw *hw = context->device->adapter->sched->hw;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	hw->starving = status == VMM_PENDING && !context->unlock_ticket ? context->device : NULL;
+	hw->starving = status == VMM_PENDING && !context->unlock_ticket && !context->awaits_buffers
+			       ? context->device
+			       : NULL;
 }
 
-static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residency_set *set,
-				   uint32_t rounds) VMM_REQUIRES(vmm_paging_lock_class)
+static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
 
@@ -77,36 +82,100 @@ static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residen
 		.writes = true,
 		.awaits_unlocks = true,
 	};
-	for (uint32_t round = 0; round < rounds && status == VMM_NO_VIDEO_MEMORY; round++)
+	for (uint32_t round = 0; round < VMM_ROUND_COUNT && status == VMM_NO_VIDEO_MEMORY; round++)
 		status = gather(device->adapter->sched, set, (enum vmm_residency_round)round);
 	return status;
 }
 
+/* One refused request does not cost the device: a second one does. */
+static vmm_status gather_twice(struct vmm_device *device, struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_status status = gather_in_rounds(device, set);
+
+	vmm_assert_held(&device->adapter->paging_lock);
+	return status == VMM_NO_MEMORY ? gather_in_rounds(device, set) : status;
+}
+
 /*
  * DMA buffers of packet contexts may take the space of an aperture. Those that no packet needs now
- * are unmapped; the context waits for the others. A thread that ends a translation reads
- * hw_awaits_buffers after the hold of its buffer has changed, so one of the two sees the other.
+ * are unmapped; the context waits until no other is pinned, and moves nothing meanwhile. A thread
+ * that ends a translation reads the flag after it has unpinned its buffer, so either the buffer is
+ * unmapped here, or that thread wakes the worker.
  */
 VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context,
-						  struct vmm_residency_set *set)
+						  struct vmm_residency_set *set, bool awaited)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
-	bool waited = context->awaits_buffers;
 	vmm_status status = VMM_NO_VIDEO_MEMORY;
+	bool left;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
 	atomic_store(&adapter->sched->hw_awaits_buffers, true);
-	bool others = vmm_dma_another_is_pinned(adapter, NULL);
-	if (!others || !waited) {
-		bool moved = vmm_dma_unmap_unpinned(adapter);
-		if (moved || waited)
-			status = gather_in_rounds(context->device, set, VMM_ROUND_COUNT);
+	if (vmm_dma_unmap_unpinned(adapter, &left))
+		status = gather_twice(context->device, set);
+	if (status != VMM_NO_VIDEO_MEMORY || !left)
+		return status;
+	if (!awaited)
+		context->awaits_since = atomic_load(&adapter->submissions);
+	context->awaits_buffers = true;
+	return VMM_PENDING;
+}
+
+/* Has it work that waits for memory? */
+static bool has_work(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	const struct vmm_list *link;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	if (atomic_load(&context->device->error) != VMM_DEVICE_OK || context->ending)
+		return false;
+	if (atomic_load(&context->state) == VMM_HW_SUSPENDED)
+		return true;
+	vmm_list_for_each (link, &context->queues)
+		if (!vmm_list_empty(&vmm_container_of(link, struct vmm_hw_queue, link)->waiting))
+			return true;
+	return false;
+}
+
+VMM_COLD static void report_hold(struct vmm_hw_context *context)
+{
+	if (context->holds_back)
+		return;
+	context->holds_back = true;
+	vmm_reason(
+		context->device->adapter->observe, VMM_PENDING, context->device->process->id,
+		context->handle,
+		"Q-495: hardware context 0x%08x waits for DMA buffers that fill an aperture, and "
+		"%u later submissions have overtaken it: further ones wait until it has memory",
+		context->handle, VMM_OVERTAKEN_AT_MOST);
+}
+
+/*
+ * Without a limit, the wait of a hardware context for DMA buffers had no end beside a process that
+ * keeps submitting packets: one of its buffers is always pinned. The packets that have pinned
+ * buffers are prepared, and complete whatever else happens.
+ */
+bool vmm_hw_holds_back(const struct vmm_sched *sched, uint64_t submission)
+{
+	struct vmm_list *link;
+
+	vmm_assert_held(&sched->adapter->paging_lock);
+	if (vmm_likely(!sched->hw) || atomic_load(&sched->adapter->removed))
+		return false;
+	vmm_list_for_each (link, &sched->hw->contexts) {
+		struct vmm_hw_context *context =
+			vmm_container_of(link, struct vmm_hw_context, link);
+
+		if (vmm_likely(!context->awaits_buffers) ||
+		    submission <= context->awaits_since + VMM_OVERTAKEN_AT_MOST ||
+		    !has_work(context))
+			continue;
+		report_hold(context);
+		return true;
 	}
-	/* A client may have pinned one meanwhile. */
-	context->awaits_buffers = status == VMM_NO_VIDEO_MEMORY &&
-				  (others || vmm_dma_another_is_pinned(adapter, NULL));
-	return context->awaits_buffers ? VMM_PENDING : status;
+	return false;
 }
 
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
@@ -114,21 +183,17 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 	struct vmm_device *device = context->device;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	bool waited = context->unlock_ticket != 0;
-	/* While it waits for buffers, no round that moves memory, as for a packet. */
-	bool moves = !context->awaits_buffers || !vmm_dma_another_is_pinned(device->adapter, NULL);
-	uint32_t rounds = moves ? VMM_ROUND_COUNT : VMM_ROUND_IN_ORDER + 1;
-	vmm_status status = gather_in_rounds(device, set, rounds);
-	/* One refused request does not cost the device: a second one does. */
-	if (status == VMM_NO_MEMORY)
-		status = gather_in_rounds(device, set, rounds);
-	if (status == VMM_NO_VIDEO_MEMORY)
-		status = gather_without_buffers(context, set);
-	if (status != VMM_PENDING)
-		context->awaits_buffers = false;
+	bool awaited_unlock = context->unlock_ticket != 0,
+	     awaited_buffers = context->awaits_buffers;
 	context->unlock_ticket = 0;
+	context->awaits_buffers = false;
+	vmm_status status = gather_twice(device, set);
+	if (status == VMM_NO_VIDEO_MEMORY)
+		status = gather_without_buffers(context, set, awaited_buffers);
+	if (awaited_buffers && !context->awaits_buffers)
+		vmm_hw_end_wait(context);
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(device->adapter)) {
-		await_unlock(context, waited);
+		await_unlock(context, awaited_unlock);
 		status = VMM_PENDING;
 	}
 	return status;

@@ -91,11 +91,16 @@ struct vmm_hw_context {
 	 * SUSPENDING to SUSPENDED.
 	 */
 	_Atomic uint32_t state;
-	uint64_t suspend_fence;   /* fence of the newest suspension request; same locks */
-	uint64_t suspended_ns;    /* when the suspension was requested */
-	uint64_t paging_needed;   /* RESUMING: paging packet that must be complete first */
-	uint64_t unlock_ticket;   /* its memory waits for an unlock; 0: not; paging lock */
-	bool awaits_buffers;      /* its memory waits for DMA buffers in its way; paging lock */
+	uint64_t suspend_fence; /* fence of the newest suspension request; same locks */
+	uint64_t suspended_ns;  /* when the suspension was requested */
+	uint64_t paging_needed; /* RESUMING: paging packet that must be complete first */
+	uint64_t unlock_ticket; /* its memory waits for an unlock; 0: not; paging lock */
+	/*
+	 * It waits until no DMA buffer is pinned, since that submission; holds_back: later packets
+	 * wait for it (Q-495). Paging lock.
+	 */
+	bool awaits_buffers, holds_back;
+	uint64_t awaits_since;
 	struct vmm_va_context va; /* of a device with GPU virtual addresses */
 	/* Of a DMA buffer of its presents, and of the private data of one (PRS-10). */
 	uint32_t present_bytes, present_private_bytes;
@@ -171,6 +176,13 @@ bool vmm_hw_copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_comma
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- hw_state.c ---- */
+/*
+ * The context does not wait for DMA buffers any more; packets that it held back go on. The second:
+ * nor does the device (NULL: any) wait for memory.
+ */
+void vmm_hw_end_wait(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
+void vmm_hw_forget_waits(struct vmm_sched *sched, const struct vmm_device *device)
+	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Look up a context or queue by handle. Return NULL, with a finding, if the handle is not a live
  * one of the device (SYN-23). Paging lock held.

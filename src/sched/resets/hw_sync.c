@@ -109,8 +109,7 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 	uint32_t presents = 0;
 
 	vmm_assert_held(&queue->context->device->adapter->paging_lock);
-	if (sched->hw->starving == queue->context->device)
-		sched->hw->starving = NULL;
+	vmm_hw_forget_waits(sched, queue->context->device);
 	while (!vmm_list_empty(&queue->waiting)) {
 		struct vmm_hw_packet *packet = vmm_hw_first(&queue->waiting);
 

@@ -144,7 +144,7 @@ struct vmm_dma {
 	uint32_t part_patch_start; /* first patch location of `part` */
 	uint32_t failed_patch; /* the patch location whose allocation could not be made resident */
 	uint32_t attempts;     /* to make the set resident that had to wait, one after the other */
-	bool awaits_buffers;   /* the last attempt found DMA buffers of others in its way */
+	bool awaits_buffers;   /* it waits until no DMA buffer of another packet is pinned */
 	bool split;            /* the portions before `start` have been submitted */
 	/* Submissions of the latest portion that are not complete; several if broadcast. */
 	uint32_t parts_busy;
@@ -429,7 +429,8 @@ struct vmm_sched {
 	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* Its last attempt found memory that the GPU uses; only to be compared. */
 	const struct vmm_dma *awaits_memory VMM_GUARDED_BY(vmm_paging_lock_class);
-	/* The memory of a hardware context waits for DMA buffers that are pinned. */
+	/* A hardware context waits until no DMA buffer is pinned. A thread that unpins one clears it
+	 * and wakes the worker. */
 	_Atomic bool hw_awaits_buffers;
 	/* Patch locations of all submissions. */
 	uint64_t patches VMM_GUARDED_BY(vmm_state_lock_class);

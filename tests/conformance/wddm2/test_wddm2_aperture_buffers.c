@@ -188,7 +188,7 @@ static void large_buffers_before_wddm_2_0(struct scripted_miniport *m)
 	m->settings.context.DmaBufferSize = 5 * MIB;
 }
 
-static void q_495_spl_13_a_packet_of_wddm_1_moves_nothing_again_either(void **state)
+static void wait_before_wddm_2_0(void **state, bool and_what_they_use)
 {
 	struct world w;
 
@@ -199,6 +199,8 @@ static void q_495_spl_13_a_packet_of_wddm_1_moves_nothing_again_either(void **st
 	world_submit_use(&w.context, used);
 	world_submit_use(&w.context, used);
 	world_use(&w.context, idle);
+	if (and_what_they_use)
+		world_use(&w.context, used);
 	world_use(&w.context, wanted);
 	client_submit(&w.context);
 	expect_little_paging(&w);
@@ -206,6 +208,17 @@ static void q_495_spl_13_a_packet_of_wddm_1_moves_nothing_again_either(void **st
 	world_run(&w);
 	assert_int_equal(world_render_submits(&w), 3);
 	world_stop(&w);
+}
+
+static void q_495_spl_13_a_packet_of_wddm_1_moves_nothing_again_either(void **state)
+{
+	wait_before_wddm_2_0(state, false);
+}
+
+/* Nor does it if a part of its list is in use: that part cannot be placed anew yet. */
+static void spl_13_a_packet_evicts_nothing_of_a_list_that_is_in_use(void **state)
+{
+	wait_before_wddm_2_0(state, true);
 }
 
 /* ---- commands of hardware queues ---- */
@@ -218,14 +231,23 @@ static void large_buffers_beside_hardware_queues(struct scripted_miniport *m)
 }
 
 /* The list of the hardware context's device, part of which the buffers of two packets displace. */
-static struct hw_queue fill_beside_hardware_queue(struct hw_world *h, void **state)
+static struct hw_queue fill_beside(struct hw_world *h, void **state, D3DKMT_HANDLE *used)
 {
 	hw_start(h, state, large_buffers_beside_hardware_queues);
 	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h->w.device);
+	*used = wddm2_allocate(&h->w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&h->w, &h->w.device, &queue, used, 1);
 	hw_make_resident(h, h->device, hw_allocate(h->device, 8 * MIB));
 	hw_make_resident(h, h->device, hw_allocate_in(h->device, 7 * MIB, WORLD_APERTURE));
 	(void)fill_the_aperture(&h->w, &queue);
 	return hw_queue(h, h->context, 0);
+}
+
+static struct hw_queue fill_beside_hardware_queue(struct hw_world *h, void **state)
+{
+	D3DKMT_HANDLE used;
+
+	return fill_beside(h, state, &used);
 }
 
 static void res_08_q_495_a_command_waits_for_dma_buffers_in_the_aperture(void **state)
@@ -255,6 +277,74 @@ static void res_08_q_495_a_command_unmaps_dma_buffers_that_no_packet_needs(void 
 	assert_int_equal(wddm2_operations(&h.w, DXGK_OPERATION_UNMAP_APERTURE_SEGMENT), before + 2);
 	hw_run(&h);
 	assert_int_equal(hw_value(&q), 1);
+	hw_stop(&h);
+}
+
+static void res_08_q_495_other_hardware_contexts_go_on_meanwhile(void **state)
+{
+	struct hw_world h;
+	struct hw_queue q = fill_beside_hardware_queue(&h, state);
+
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	expect_little_paging(&h.w);
+	D3DKMT_HANDLE device = hw_device(&h);
+	struct hw_queue other = hw_queue(&h, hw_context(device), 0);
+	(void)hw_listing(device, 64 * KIB);
+	assert_int_equal(hw_submit(&other, 1), STATUS_SUCCESS);
+	expect_little_paging(&h.w);
+	assert_int_equal(h.w.m->hw_queue[0].count, 0);
+	assert_int_equal(h.w.m->hw_queue[1].count, 1);
+	hw_run(&h);
+	assert_int_equal(hw_value(&q), 1);
+	hw_stop(&h);
+}
+
+/* One of the other process's buffers is pinned at all times. */
+static void res_08_q_495_a_command_runs_beside_a_process_that_keeps_submitting(void **state)
+{
+	struct hw_world h;
+	D3DKMT_HANDLE used;
+	struct hw_queue q = fill_beside(&h, state, &used);
+	uint32_t packets = 0;
+
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	expect_little_paging(&h.w);
+	while (world_render_submits(&h.w) == packets + 2 && packets < 300) {
+		assert_int_equal(scripted_complete(h.w.m, 0, 1), 1);
+		expect_little_paging(&h.w);
+		world_submit_use(&h.w.context, used);
+		packets++;
+		expect_little_paging(&h.w);
+		assert_int_equal(h.w.m->hw_queue[0].count, 0);
+	}
+	assert_in_range(packets, 64, 66); /* the last one is held back */
+	assert_int_equal(scripted_complete(h.w.m, 0, 1), 1);
+	expect_little_paging(&h.w);
+	assert_int_equal(h.w.m->hw_queue[0].count, 1);
+	hw_run(&h);
+	assert_int_equal(hw_value(&q), 1);
+	hw_stop(&h);
+}
+
+/* Each has more than half of the memory on its list, and waits for the same buffers. */
+static void res_08_q_495_a_command_and_makeresident_do_not_evict_each_other(void **state)
+{
+	struct hw_world h;
+	struct hw_queue q = fill_beside_hardware_queue(&h, state);
+	D3DDDI_MAKERESIDENT args;
+	struct second s;
+
+	open_second(&s, &h.w, 9 * MIB);
+	args = (D3DDDI_MAKERESIDENT){.hPagingQueue = s.queue.hPagingQueue,
+				     .NumAllocations = 2,
+				     .AllocationList = (D3DKMT_HANDLE[]){s.idle, s.wanted}};
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	assert_int_equal(wddm2_try_make(&s.device, &args), E_PENDING);
+	expect_little_paging(&h.w);
+	wddm2_await(&h.w, &s.queue, args.PagingFenceValue);
+	hw_run(&h);
+	assert_int_equal(hw_value(&q), 1);
+	close_second(&s, &h.w);
 	hw_stop(&h);
 }
 
@@ -295,6 +385,10 @@ int main(void)
 		ON_BOTH(q_495_spl_13_a_packet_of_wddm_1_moves_nothing_again_either),
 		ON_BOTH(res_08_q_495_a_command_waits_for_dma_buffers_in_the_aperture),
 		ON_BOTH(res_08_q_495_a_command_unmaps_dma_buffers_that_no_packet_needs),
+		ON_BOTH(spl_13_a_packet_evicts_nothing_of_a_list_that_is_in_use),
+		ON_BOTH(res_08_q_495_other_hardware_contexts_go_on_meanwhile),
+		ON_BOTH(res_08_q_495_a_command_runs_beside_a_process_that_keeps_submitting),
+		ON_BOTH(res_08_q_495_a_command_and_makeresident_do_not_evict_each_other),
 		ON_BOTH(pag_19_creation_unmaps_dma_buffers_that_no_packet_needs),
 	};
 
