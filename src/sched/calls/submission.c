@@ -155,18 +155,21 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 					       s->context->node, sequence);
 }
 
-static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t sequence)
+/* `ahead` is a constant at each call. */
+static inline __attribute__((always_inline)) void mark_range(const struct vmm_dma *dma,
+							     uint32_t first, uint32_t end,
+							     uint32_t timeline, uint64_t sequence,
+							     bool ahead)
 	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	struct vmm_instance *const *instances = dma->instances;
 	const uint8_t *uses = dma->uses;
-	uint32_t count = dma->list_count;
 
 	vmm_assert_held(&dma->context->device->adapter->submit_lock);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		struct vmm_instance *instance = instances[i];
 
-		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
+		if (ahead)
 			vmm_prefetch((uintptr_t)instances[i + VMM_LIST_AHEAD] +
 				     offsetof(struct vmm_instance, queued));
 		if (vmm_unlikely(!instance))
@@ -176,6 +179,16 @@ static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t seq
 			atomic_store_explicit(&instance->written[timeline], sequence,
 					      memory_order_relaxed);
 	}
+}
+
+static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t sequence)
+	VMM_REQUIRES(vmm_submit_lock_class)
+{
+	uint32_t count = dma->list_count, far = count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+
+	vmm_assert_held(&dma->context->device->adapter->submit_lock);
+	mark_range(dma, 0, far, timeline, sequence, true);
+	mark_range(dma, far, count, timeline, sequence, false);
 }
 
 /*

@@ -151,48 +151,72 @@ _Static_assert(sizeof(DXGK_ALLOCATIONLIST) == 3 * sizeof(uint64_t) &&
 		       offsetof(DXGK_ALLOCATIONLIST, PhysicalAddress) == 2 * sizeof(uint64_t),
 	       "an element of the miniport's list is three words");
 
-/*
- * Captures the allocation list in one pass. The list is the client's memory, so each entry is read
- * only once (DMA-14). For each reference the pass touches the handle's entry, the cache line of the
- * ref, that of the allocation, and the instance.
- */
-static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
+/* The reference of an entry that the fast checks of capture_range leave; *ref is NULL for none. */
+static VMM_NOINLINE NTSTATUS capture_special(struct vmm_submission *s, struct vmm_dma *dma,
+					     uint32_t index, D3DDDI_ALLOCATIONLIST entry,
+					     const struct vmm_ref **ref)
 	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
-	const struct vmm_device *device = s->device;
-	const struct vmm_handle_view handles =
-		vmm_handle_view(&device->process->handles); /* its lock is held */
+	vmm_assert_held(&s->adapter->paging_lock);
+	vmm_assert_held(&s->device->process->lock);
+	if (*ref && (*ref)->device != s->device)
+		*ref = NULL; /* DMA-16 */
+	NTSTATUS status = check_special(s, dma, index, entry, *ref);
+
+	if (NT_SUCCESS(status) && !*ref) {
+		dma->instances[index] = NULL;
+		dma->list[index] = (DXGK_ALLOCATIONLIST){0};
+	}
+	return status;
+}
+
+/* What capture_range adds up over the entries. */
+struct capture {
+	struct vmm_handle_view handles;
+	/* References of this device take the fast path; of no device if every entry is special. */
+	const void *plain_device;
+	uint32_t written, in_place;
+};
+
+/*
+ * Captures entries [first, end) of the allocation list. The list is the client's memory, so each
+ * entry is read only once (DMA-14). For each reference the pass touches the handle's entry, the
+ * cache line of the ref, that of the allocation, and the instance. `ahead` is a constant at each
+ * call: entries VMM_LIST_AHEAD further are prefetched.
+ */
+static inline __attribute__((always_inline)) NTSTATUS capture_range(
+	struct vmm_submission *s, struct vmm_dma *dma, struct capture *capture, uint32_t first,
+	uint32_t end, bool ahead) VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
+{
+	const struct vmm_handle_view handles = capture->handles; /* the process lock is held */
+	const void *plain_device = capture->plain_device;
 	const D3DDDI_ALLOCATIONLIST *entries = s->entries;
 	DXGK_ALLOCATIONLIST *list = dma->list;
 	struct vmm_instance **instances = dma->instances;
 	uint8_t *uses = dma->uses;
-	uint32_t count = dma->list_count, suspect = s->suspect, written = 0, in_place = 1;
+	uint32_t suspect = s->suspect, written = capture->written, in_place = capture->in_place;
 
 	vmm_assert_held(&s->adapter->paging_lock);
 	vmm_assert_held(&s->device->process->lock);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		/* A prefetch hint only, so the entry may be read a second time. */
-		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
+		if (ahead)
 			vmm_ref_prefetch_handle(&handles, entries[i + VMM_LIST_AHEAD].hAllocation);
 		const D3DDDI_ALLOCATIONLIST entry = entries[i];
 		const struct vmm_ref *ref =
 			vmm_handle_find(&handles, entry.hAllocation, VMM_HANDLE_ALLOCATION);
 		uses[i] = (uint8_t)(entry.Value & (ENTRY_WRITE | ENTRY_OFFER));
-		if (vmm_unlikely(ref && ref->device != device))
-			ref = NULL; /* DMA-16 */
-		if (vmm_unlikely(!ref || (entry.Value & suspect) || s->all_special ||
+		if (vmm_unlikely(!ref || ref->device != plain_device || (entry.Value & suspect) ||
 				 !vmm_memory_is_plain(ref->allocation, ref->instance))) {
-			NTSTATUS status = check_special(s, dma, i, entry, ref);
+			NTSTATUS status = capture_special(s, dma, i, entry, &ref);
 
 			if (!NT_SUCCESS(status))
 				return status;
-			if (!ref) {
-				instances[i] = NULL;
-				list[i] = (DXGK_ALLOCATIONLIST){0};
+			if (!ref)
 				continue;
-			}
 		}
 		struct vmm_instance *instance = ref->instance;
+		uint32_t segment = instance->segment, serving = ref->allocation->serving;
 
 		/*
 		 * DMA-17, DMA-18. Written as whole words: bit-field stores would be merged in
@@ -200,16 +224,36 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 		 */
 		const union list_element out = {
 			.words = {(uintptr_t)ref->kmd_open,
-				  (entry.Value & ENTRY_WRITE) | (uint64_t)instance->segment << 1,
+				  (entry.Value & ENTRY_WRITE) | (uint64_t)segment << 1,
 				  instance->address}};
 
 		list[i] = out.element;
 		instances[i] = instance;
-		in_place &= ref->allocation->serving >> instance->segment;
+		in_place &= serving >> segment;
 		written |= entry.Value;
 	}
-	dma->in_place &= in_place;
-	dma->writing = written & ENTRY_WRITE;
+	capture->written = written;
+	capture->in_place = in_place;
+	return STATUS_SUCCESS;
+}
+
+static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
+{
+	struct capture capture = {.handles = vmm_handle_view(&s->device->process->handles),
+				  .plain_device = s->all_special ? (const void *)s : s->device,
+				  .in_place = 1};
+	uint32_t count = dma->list_count, far = count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+	NTSTATUS status = far ? capture_range(s, dma, &capture, 0, far, true) : STATUS_SUCCESS;
+
+	vmm_assert_held(&s->adapter->paging_lock);
+	vmm_assert_held(&s->device->process->lock);
+	if (NT_SUCCESS(status))
+		status = capture_range(s, dma, &capture, far, count, false);
+	if (!NT_SUCCESS(status))
+		return status;
+	dma->in_place &= capture.in_place;
+	dma->writing = capture.written & ENTRY_WRITE;
 	return STATUS_SUCCESS;
 }
 
