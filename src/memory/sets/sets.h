@@ -45,8 +45,8 @@ vmm_status vmm_residency_list_place_anew(struct vmm_device *device)
 /*
  * After VMM_NO_VIDEO_MEMORY from `place(context)`, which places a part of the list of the device:
  * the list is placed anew, and then once more without the DMA buffers that are in an aperture and
- * that no packet needs now. *awaits_buffers: there are others, and the call returns VMM_PENDING. The
- * caller tries again when no mapped buffer is pinned any more. (Q-495, SPL-13)
+ * that no packet needs now. *awaits_buffers: there are others, and the call returns VMM_PENDING.
+ * The caller tries again when no mapped buffer is pinned any more. (Q-495, SPL-13)
  */
 vmm_status vmm_residency_list_make_room(struct vmm_device *device, bool *awaits_buffers,
 					vmm_status (*place)(void *context), void *context)

@@ -216,9 +216,9 @@ VMM_COLD static bool a_place_is_in_use(struct vmm_sched *sched, const struct vmm
 }
 
 /*
- * SPL-13: what is resident of the set keeps its place in all other rounds. If the GPU uses a part of
- * it, nothing is evicted yet: the end of that paging would be progress, and each progress is another
- * attempt, which pages in again what this one evicted.
+ * SPL-13: what is resident of the set keeps its place in all other rounds. If the GPU uses a part
+ * of it, nothing is evicted yet: the end of that paging would be progress, and each progress is
+ * another attempt, which pages in again what this one evicted.
  */
 VMM_COLD static vmm_status gather_anew(struct vmm_sched *sched, struct vmm_dma *dma)
 	VMM_REQUIRES(vmm_paging_lock_class)

@@ -173,7 +173,7 @@ static VMM_NOINLINE NTSTATUS capture_special(struct vmm_submission *s, struct vm
 /* What capture_range adds up over the entries. */
 struct capture {
 	struct vmm_handle_view handles;
-	/* References of this device take the fast path; of no device if every entry is special. */
+	/* References of this device pass the fast checks; of no device if each entry is special. */
 	const void *plain_device;
 	uint32_t written, in_place;
 };

@@ -429,8 +429,10 @@ struct vmm_sched {
 	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* Its last attempt found memory that the GPU uses; only to be compared. */
 	const struct vmm_dma *awaits_memory VMM_GUARDED_BY(vmm_paging_lock_class);
-	/* A hardware context waits until no DMA buffer is pinned. A thread that unpins one clears it
-	 * and wakes the worker. */
+	/*
+	 * A hardware context waits until no DMA buffer is pinned. A thread that unpins one clears
+	 * the flag and wakes the worker.
+	 */
 	_Atomic bool hw_awaits_buffers;
 	/* Patch locations of all submissions. */
 	uint64_t patches VMM_GUARDED_BY(vmm_state_lock_class);
