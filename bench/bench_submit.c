@@ -231,21 +231,18 @@ struct memory_part {
 	D3DDDI_PATCHLOCATIONLIST patches[LIST_MAX];
 };
 
-/*
- * Captures a list as a render does. Returns a value that depends on all entries, so that the
- * compiler keeps the work.
- */
-static uint64_t capture(const struct submit *s, struct memory_part *m)
+/* Captures entries as a render does; `ahead`, a constant, prefetches later ones. */
+static inline __attribute__((always_inline)) uint64_t capture_range(
+	const D3DDDI_ALLOCATIONLIST *list, struct memory_part *m, uint32_t first, uint32_t end,
+	bool ahead)
 {
-	const D3DDDI_ALLOCATIONLIST *list = s->context[0].list;
 	const struct vmm_device *device = m->device;
-	uint32_t count = s->references, in_place = 1;
+	const struct vmm_handle_view handles = vmm_handle_view(&device->process->handles);
+	uint32_t in_place = 1;
 	uint64_t sum = 0;
 
-	vmm_process_lock(device->process);
-	const struct vmm_handle_view handles = vmm_handle_view(&device->process->handles);
-	for (uint32_t i = 0; i < count; i++) {
-		if (vmm_unlikely(count > VMM_LONG_LIST) && i + VMM_LIST_AHEAD < count)
+	for (uint32_t i = first; i < end; i++) {
+		if (ahead)
 			vmm_ref_prefetch_handle(&handles, list[i + VMM_LIST_AHEAD].hAllocation);
 		const struct vmm_ref *ref =
 			vmm_handle_find(&handles, list[i].hAllocation, VMM_HANDLE_ALLOCATION);
@@ -257,9 +254,21 @@ static uint64_t capture(const struct submit *s, struct memory_part *m)
 		m->instances[i] = ref->instance;
 		sum += ref->instance->address;
 	}
-	vmm_process_unlock(device->process);
 	if (!in_place)
 		abort();
+	return sum;
+}
+
+/* Returns a value that depends on all entries, so that the compiler keeps the work. */
+static uint64_t capture(const struct submit *s, struct memory_part *m)
+{
+	const D3DDDI_ALLOCATIONLIST *list = s->context[0].list;
+	uint32_t count = s->references, far = count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+
+	vmm_process_lock(m->device->process);
+	uint64_t sum =
+		capture_range(list, m, 0, far, true) + capture_range(list, m, far, count, false);
+	vmm_process_unlock(m->device->process);
 	return sum;
 }
 

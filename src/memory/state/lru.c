@@ -292,50 +292,63 @@ static bool is_paging(const struct vmm_memory *memory) VMM_REQUIRES(vmm_paging_l
 	return !vmm_timeline_passed(adapter, adapter->paging_timeline, vmm_paging_sequence(memory));
 }
 
+/* The uses of one packet so far. */
+struct uses {
+	struct vmm_instance **touched; /* where the next one goes in the journal */
+	uint64_t counter, needed;
+};
+
+/* Records one use. instance->prepared tells whether this preparation has seen the instance. */
+static inline __attribute__((always_inline)) void use_one(struct vmm_instance *instance,
+							  const struct vmm_use_in_place *use,
+							  struct uses *uses,
+							  uint32_t paging_timeline, bool journal,
+							  bool paging)
+{
+	if (vmm_unlikely(!instance) || instance->prepared == use->preparation)
+		return;
+	instance->prepared = use->preparation;
+	instance->last_use = ++uses->counter;
+	if (journal)
+		*uses->touched++ = instance;
+	vmm_instance_activate(instance, use->timeline, use->sequence);
+	if (!paging)
+		return;
+	uint64_t queued =
+		atomic_load_explicit(&instance->queued[paging_timeline], memory_order_relaxed);
+	uint64_t updated = atomic_load_explicit(&instance->updated, memory_order_relaxed);
+
+	uses->needed = vmm_max_u64(uses->needed, vmm_max_u64(queued, updated));
+}
+
 /*
  * Records the uses of one packet. It reads only the cache line of each instance that it also
- * writes. instance->prepared tells which ones this preparation has seen already. `journal` and
- * `paging` are constants at each call, so the compiler makes four versions without these tests in
- * the loop.
+ * writes. `journal` and `paging` are constants at each call, so the compiler makes four versions
+ * without these tests in the loop.
  */
 static inline __attribute__((always_inline)) uint64_t use_all(struct vmm_memory *memory,
-							      const struct vmm_use_in_place *use,
+							      const struct vmm_use_in_place *given,
 							      bool journal, bool paging)
 {
-	struct vmm_instance *const *instances = use->instances;
-	const D3DDDI_PATCHLOCATIONLIST *at = use->patches + use->first,
-				       *end = use->patches + use->end;
-	uint32_t paging_timeline = memory->adapter->paging_timeline, timeline = use->timeline;
-	uint64_t preparation = use->preparation, sequence = use->sequence, needed = 0;
-	uint64_t counter = memory->use_counter;
-	struct vmm_instance **touched = journal ? memory->touched + memory->touched_count : NULL;
+	const struct vmm_use_in_place use = *given;
+	const D3DDDI_PATCHLOCATIONLIST *at = use.patches + use.first, *end = use.patches + use.end,
+				       *far = end - at > VMM_LONG_LIST ? end - VMM_LIST_AHEAD : at;
+	uint32_t paging_timeline = memory->adapter->paging_timeline;
+	struct uses uses = {.touched = journal ? memory->touched + memory->touched_count : NULL,
+			    .counter = memory->use_counter};
 
-	bool is_long = end - at > VMM_LONG_LIST;
-
-	for (; at != end; at++) {
-		struct vmm_instance *instance = instances[at->AllocationIndex];
-
-		if (vmm_unlikely(is_long) && end - at > VMM_LIST_AHEAD)
-			vmm_prefetch(instances[at[VMM_LIST_AHEAD].AllocationIndex]);
-		if (vmm_unlikely(!instance) || instance->prepared == preparation)
-			continue;
-		instance->prepared = preparation;
-		instance->last_use = ++counter;
-		if (journal)
-			*touched++ = instance;
-		vmm_instance_activate(instance, timeline, sequence);
-		if (paging) {
-			needed = vmm_max_u64(
-				needed, atomic_load_explicit(&instance->queued[paging_timeline],
-							     memory_order_relaxed));
-			needed = vmm_max_u64(needed, atomic_load_explicit(&instance->updated,
-									  memory_order_relaxed));
-		}
+	for (; at != far; at++) {
+		vmm_prefetch((uintptr_t)use.instances[at[VMM_LIST_AHEAD].AllocationIndex]);
+		use_one(use.instances[at->AllocationIndex], &use, &uses, paging_timeline, journal,
+			paging);
 	}
+	for (; at != end; at++)
+		use_one(use.instances[at->AllocationIndex], &use, &uses, paging_timeline, journal,
+			paging);
 	if (journal)
-		memory->touched_count += (uint32_t)(counter - memory->use_counter);
-	memory->use_counter = counter;
-	return needed;
+		memory->touched_count += (uint32_t)(uses.counter - memory->use_counter);
+	memory->use_counter = uses.counter;
+	return uses.needed;
 }
 
 uint64_t vmm_memory_use_in_place(struct vmm_adapter *adapter, const struct vmm_use_in_place *use)
