@@ -27,17 +27,27 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set,
 	return status;
 }
 
+/*
+ * A context that holds packets back gets memory before all others: those packets wait for it, and a
+ * starving device may wait for them. The flag is set before the buffers are looked at: a thread that
+ * ends a translation reads the flag after it has unpinned its buffer.
+ */
 bool vmm_hw_may_gather(const struct vmm_hw_context *context)
 {
-	const struct vmm_sched *sched = context->device->adapter->sched;
+	struct vmm_adapter *adapter = context->device->adapter;
+	struct vmm_sched *sched = adapter->sched;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (vmm_unlikely(context->awaits_buffers) &&
-	    vmm_dma_another_is_pinned(context->device->adapter, NULL))
-		return false;
-	return (!atomic_load(&sched->blocked) || context->holds_back) &&
+	if (vmm_unlikely(context->awaits_buffers)) {
+		atomic_store(&sched->hw_awaits_buffers, true);
+		if (vmm_dma_another_is_pinned(adapter, NULL))
+			return false;
+	}
+	if (vmm_unlikely(context->holds_back))
+		return true;
+	return !atomic_load(&sched->blocked) &&
 	       (!sched->hw->starving || sched->hw->starving == context->device) &&
-	       !vmm_unlock_is_awaited(context->device->adapter, context->unlock_ticket);
+	       !vmm_unlock_is_awaited(adapter, context->unlock_ticket);
 }
 
 /*
@@ -99,9 +109,8 @@ static vmm_status gather_twice(struct vmm_device *device, struct vmm_residency_s
 
 /*
  * DMA buffers of packet contexts may take the space of an aperture. Those that no packet needs now
- * are unmapped; the context waits until no other is pinned, and moves nothing meanwhile. A thread
- * that ends a translation reads the flag after it has unpinned its buffer, so either the buffer is
- * unmapped here, or that thread wakes the worker.
+ * are unmapped; the context waits until no other is pinned, and moves nothing meanwhile. Either a
+ * buffer is unmapped here, or the thread that unpins it sees the flag and wakes the worker.
  */
 VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context,
 						  struct vmm_residency_set *set, bool awaited)
@@ -123,15 +132,15 @@ VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context
 	return VMM_PENDING;
 }
 
-/* Has it work that waits for memory? */
+/* Has the context work that waits for memory? */
 static bool has_work(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_list *link;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (atomic_load(&context->device->error) != VMM_DEVICE_OK || context->ending)
+	if (atomic_load(&context->device->error) != VMM_DEVICE_OK)
 		return false;
-	if (atomic_load(&context->state) == VMM_HW_SUSPENDED)
+	if (atomic_load(&context->state) == VMM_HW_SUSPENDED && !context->ending)
 		return true;
 	vmm_list_for_each (link, &context->queues)
 		if (!vmm_list_empty(&vmm_container_of(link, struct vmm_hw_queue, link)->waiting))

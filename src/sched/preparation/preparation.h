@@ -59,7 +59,7 @@ void vmm_hw_resume_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_
  */
 bool vmm_hw_waits(const struct vmm_sched *sched);
 /*
- * Called by the worker, with no paging lock. vmm_hw_feed submits commands but resumes no context.
+ * Called by the worker, with no paging lock. vmm_hw_feed submits commands, but resumes only contexts for which a packet waits.
  */
 void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);

@@ -130,6 +130,8 @@ void vmm_prepare_cancelled(struct vmm_sched *sched, struct vmm_dma *dma)
 		packet->paging_needed = 0;
 		packet->fence = 0;
 	}
+	dma->attempts = 0;
+	dma->awaits_buffers = false;
 	dma->packet.cancelled = true;
 	dma->packet.paging_needed = 0;
 	dma->packet.fence = 0;
@@ -347,8 +349,6 @@ VMM_COLD static void cancel_waiting(struct vmm_sched *sched, struct vmm_dma *dma
 	struct vmm_list *link;
 
 	vmm_assert_held(&sched->adapter->paging_lock);
-	dma->attempts = 0;
-	dma->awaits_buffers = false;
 	vmm_broadcast_copy_portion(dma);
 	vmm_cancel_packet(sched, &dma->packet);
 	vmm_list_for_each (link, &dma->copies)
