@@ -294,11 +294,7 @@ struct vmm_adapter {
 	char pad_constants[64];
 	/* Serializes submissions: the order of sequence numbers is the order of the queue. */
 	struct vmm_os_mutex submit_lock;
-	/*
-	 * Number of submissions begun; written under the submit lock. VMM_OVERTAKEN_AT_MOST of
-	 * them overtake what waits for memory that packets use (Q-495).
-	 */
-#define VMM_OVERTAKEN_AT_MOST 64u
+	/* Number of submissions begun; written under the submit lock. */
 	_Atomic uint64_t submissions;
 	/* Number (see submissions) of the newest submission with all references marked as used. */
 	_Atomic uint64_t captured;

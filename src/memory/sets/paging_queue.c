@@ -12,6 +12,12 @@
 #include "object/stopped.h"
 #include "sync/sync.h"
 
+/*
+ * An operation that waits for the GPU is overtaken by this many submissions at most: a client that
+ * always has work would use its memory forever. (Q-495)
+ */
+#define OVERTAKEN_AT_MOST 64u
+
 struct vmm_paging_queue {
 	struct vmm_device *device;
 	struct vmm_list link;        /* in memory->paging_queues */
@@ -275,7 +281,7 @@ VMM_COLD static void report_hold(const struct vmm_paging_queue *queue,
 		   "Q-495: operation %llu of paging queue 0x%08x waits for memory that the GPU "
 		   "uses, and %u later submissions have overtaken it: further ones wait until its "
 		   "allocations are placed",
-		   (unsigned long long)operation->value, queue->handle, VMM_OVERTAKEN_AT_MOST);
+		   (unsigned long long)operation->value, queue->handle, OVERTAKEN_AT_MOST);
 }
 
 /*
@@ -296,7 +302,7 @@ bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submissio
 		struct vmm_paging_operation *operation = first_unplaced(queue);
 
 		if (!operation || !operation->awaits_gpu || is_held_up(operation) ||
-		    submission <= operation->submission + VMM_OVERTAKEN_AT_MOST)
+		    submission <= operation->submission + OVERTAKEN_AT_MOST)
 			continue;
 		report_hold(queue, operation);
 		return true;

@@ -553,7 +553,8 @@ void vmm_hw_destroy_device(struct vmm_device *device)
 	do {
 		vmm_paging_lock(device->adapter);
 		context = next_context(sched->hw, device);
-		vmm_hw_forget_waits(sched, device);
+		if (sched->hw->starving == device)
+			sched->hw->starving = NULL;
 		vmm_paging_commit(device->adapter);
 		if (context)
 			finish_context(context);

@@ -107,6 +107,12 @@ void vmm_dma_unmap_all(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock
 /* Returns true if another mapped buffer is pinned, and so can be unmapped later. Paging lock. */
 bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/*
+ * Is a mapped buffer pinned that was pinned when the adapter had begun `submission` submissions? A
+ * buffer that a packet of a later submission uses again does not count. Takes the state lock.
+ */
+bool vmm_dma_pinned_at(struct vmm_adapter *adapter, uint64_t submission)
+	VMM_REQUIRES(vmm_paging_lock_class);
 void vmm_dma_destroy_all(struct vmm_context *context);
 
 /* ---- dma_memory.c: memory at GPU virtual addresses ---- */

@@ -190,6 +190,23 @@ bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma
 	return false;
 }
 
+bool vmm_dma_pinned_at(struct vmm_adapter *adapter, uint64_t submission)
+{
+	struct vmm_list *at;
+	bool found = false;
+
+	vmm_assert_held(&adapter->paging_lock);
+	vmm_state_lock(adapter);
+	vmm_list_for_each (at, &adapter->sched->mapped_dma) {
+		struct vmm_dma *dma = vmm_container_of(at, struct vmm_dma, mapped);
+
+		if (atomic_load(&dma->hold) == VMM_DMA_PINNED && dma->submission <= submission)
+			found = true;
+	}
+	vmm_state_unlock(adapter);
+	return found;
+}
+
 void vmm_dma_init_links(struct vmm_dma *dma)
 {
 	vmm_list_init(&dma->pool);

@@ -28,26 +28,29 @@ static vmm_status gather(struct vmm_sched *sched, struct vmm_residency_set *set,
 }
 
 /*
- * A context that holds packets back gets memory before all others: those packets wait for it, and a
- * starving device may wait for them. The flag is set before the buffers are looked at: a thread that
- * ends a translation reads the flag after it has unpinned its buffer.
+ * Is a buffer still pinned for which the context waits? The flag is set before the look. A thread
+ * that ends a translation reads the flag after it has unpinned its buffer: either the look finds
+ * the buffer unpinned, or that thread sees the flag and wakes the worker.
  */
-bool vmm_hw_may_gather(const struct vmm_hw_context *context)
+static bool awaits_buffers(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
-	struct vmm_sched *sched = adapter->sched;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (vmm_unlikely(context->awaits_buffers)) {
-		atomic_store(&sched->hw_awaits_buffers, true);
-		if (vmm_dma_another_is_pinned(adapter, NULL))
-			return false;
-	}
-	if (vmm_unlikely(context->holds_back))
-		return true;
+	atomic_store(&adapter->sched->hw_awaits_buffers, true);
+	return vmm_dma_pinned_at(adapter, context->awaits_buffers_of);
+}
+
+bool vmm_hw_may_gather(const struct vmm_hw_context *context)
+{
+	const struct vmm_sched *sched = context->device->adapter->sched;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	if (vmm_unlikely(context->awaits_buffers_of) && awaits_buffers(context))
+		return false;
 	return !atomic_load(&sched->blocked) &&
 	       (!sched->hw->starving || sched->hw->starving == context->device) &&
-	       !vmm_unlock_is_awaited(adapter, context->unlock_ticket);
+	       !vmm_unlock_is_awaited(context->device->adapter, context->unlock_ticket);
 }
 
 /*
@@ -75,9 +78,10 @@ void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status statu
 	struct vmm_hw *hw = context->device->adapter->sched->hw;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	hw->starving = status == VMM_PENDING && !context->unlock_ticket && !context->awaits_buffers
-			       ? context->device
-			       : NULL;
+	hw->starving =
+		status == VMM_PENDING && !context->unlock_ticket && !context->awaits_buffers_of
+			? context->device
+			: NULL;
 }
 
 static vmm_status gather_in_rounds(struct vmm_device *device, struct vmm_residency_set *set)
@@ -109,11 +113,12 @@ static vmm_status gather_twice(struct vmm_device *device, struct vmm_residency_s
 
 /*
  * DMA buffers of packet contexts may take the space of an aperture. Those that no packet needs now
- * are unmapped; the context waits until no other is pinned, and moves nothing meanwhile. Either a
- * buffer is unmapped here, or the thread that unpins it sees the flag and wakes the worker.
+ * are unmapped; the context waits for the others, and moves nothing meanwhile. It does not wait for
+ * the buffers of later packets: a process that keeps submitting always has some. Nor does its
+ * device starve: other devices get memory. (Q-495)
  */
 VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context,
-						  struct vmm_residency_set *set, bool awaited)
+						  struct vmm_residency_set *set)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
@@ -126,65 +131,8 @@ VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context
 		status = gather_twice(context->device, set);
 	if (status != VMM_NO_VIDEO_MEMORY || !left)
 		return status;
-	if (!awaited)
-		context->awaits_since = atomic_load(&adapter->submissions);
-	context->awaits_buffers = true;
+	context->awaits_buffers_of = atomic_load(&adapter->submissions);
 	return VMM_PENDING;
-}
-
-/* Has the context work that waits for memory? */
-static bool has_work(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	const struct vmm_list *link;
-
-	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (atomic_load(&context->device->error) != VMM_DEVICE_OK)
-		return false;
-	if (atomic_load(&context->state) == VMM_HW_SUSPENDED && !context->ending)
-		return true;
-	vmm_list_for_each (link, &context->queues)
-		if (!vmm_list_empty(&vmm_container_of(link, struct vmm_hw_queue, link)->waiting))
-			return true;
-	return false;
-}
-
-VMM_COLD static void report_hold(struct vmm_hw_context *context)
-{
-	if (context->holds_back)
-		return;
-	context->holds_back = true;
-	vmm_reason(
-		context->device->adapter->observe, VMM_PENDING, context->device->process->id,
-		context->handle,
-		"Q-495: hardware context 0x%08x waits for DMA buffers that fill an aperture, and "
-		"%u later submissions have overtaken it: further ones wait until it has memory",
-		context->handle, VMM_OVERTAKEN_AT_MOST);
-}
-
-/*
- * Without a limit, the wait of a hardware context for DMA buffers had no end beside a process that
- * keeps submitting packets: one of its buffers is always pinned. The packets that have pinned
- * buffers are prepared, and complete whatever else happens.
- */
-bool vmm_hw_holds_back(const struct vmm_sched *sched, uint64_t submission)
-{
-	struct vmm_list *link;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	if (vmm_likely(!sched->hw) || atomic_load(&sched->adapter->removed))
-		return false;
-	vmm_list_for_each (link, &sched->hw->contexts) {
-		struct vmm_hw_context *context =
-			vmm_container_of(link, struct vmm_hw_context, link);
-
-		if (vmm_likely(!context->awaits_buffers) ||
-		    submission <= context->awaits_since + VMM_OVERTAKEN_AT_MOST ||
-		    !has_work(context))
-			continue;
-		report_hold(context);
-		return true;
-	}
-	return false;
 }
 
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
@@ -192,17 +140,14 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 	struct vmm_device *device = context->device;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	bool awaited_unlock = context->unlock_ticket != 0,
-	     awaited_buffers = context->awaits_buffers;
+	bool waited = context->unlock_ticket != 0;
 	context->unlock_ticket = 0;
-	context->awaits_buffers = false;
+	context->awaits_buffers_of = 0;
 	vmm_status status = gather_twice(device, set);
 	if (status == VMM_NO_VIDEO_MEMORY)
-		status = gather_without_buffers(context, set, awaited_buffers);
-	if (awaited_buffers && !context->awaits_buffers)
-		vmm_hw_end_wait(context);
+		status = gather_without_buffers(context, set);
 	if (status == VMM_NO_VIDEO_MEMORY && vmm_unlock_would_help(device->adapter)) {
-		await_unlock(context, awaited_unlock);
+		await_unlock(context, waited);
 		status = VMM_PENDING;
 	}
 	return status;

@@ -276,8 +276,7 @@ static void resume(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_
 		resume_on_gpu(context);
 }
 
-static void resume_contexts(struct vmm_sched *sched, bool only_holders)
-	VMM_REQUIRES(vmm_paging_lock_class)
+void vmm_hw_resume_locked(struct vmm_sched *sched)
 {
 	struct vmm_adapter *adapter = sched->adapter;
 	struct vmm_list *link;
@@ -290,22 +289,16 @@ static void resume_contexts(struct vmm_sched *sched, bool only_holders)
 		if (atomic_load(&adapter->removed) || atomic_load(&adapter->recovering) ||
 		    atomic_load(&sched->halted))
 			return;
-		if (context->state != VMM_HW_RUNNING && (context->holds_back || !only_holders))
+		if (context->state != VMM_HW_RUNNING)
 			resume(context);
 	}
-}
-
-void vmm_hw_resume_locked(struct vmm_sched *sched)
-{
-	vmm_assert_held(&sched->adapter->paging_lock);
-	resume_contexts(sched, false);
 }
 
 /* ---- the worker ---- */
 
 /*
  * The worker waits on behalf of a packet: submits commands, but resumes no context that was
- * suspended for that packet. It resumes one for which the packet waits (Q-495).
+ * suspended for that packet.
  */
 void vmm_hw_feed(struct vmm_adapter *adapter)
 {
@@ -314,7 +307,6 @@ void vmm_hw_feed(struct vmm_adapter *adapter)
 	if (vmm_likely(!sched->hw) || !atomic_load(&sched->hw->waiting))
 		return;
 	vmm_paging_lock(adapter);
-	resume_contexts(sched, true);
 	vmm_hw_pump_locked(sched);
 	vmm_paging_commit(adapter);
 }

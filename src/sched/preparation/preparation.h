@@ -15,9 +15,8 @@ struct vmm_hw_packet;
 void vmm_hw_pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Returns true if the context may take memory now. It may not while the worker waits for memory on
- * behalf of a packet, since the context would take back what it was suspended for; unless that
- * packet waits for the context (Q-495). It may not while another device is starving, nor while it
- * waits for an unlock (Q-340).
+ * behalf of a packet, since the context would take back what it was suspended for. It may not while
+ * another device is starving, nor while it waits for an unlock (Q-340) or for DMA buffers.
  */
 bool vmm_hw_may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
 /*
@@ -26,9 +25,6 @@ bool vmm_hw_may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_pa
  */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
 				struct vmm_residency_set *set) VMM_MUST_CHECK
-	VMM_REQUIRES(vmm_paging_lock_class);
-/* Does a hardware context that waits for DMA buffers hold that submission back? */
-bool vmm_hw_holds_back(const struct vmm_sched *sched, uint64_t submission)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * After an attempt to get memory, with its status: is the device starving? While it is, no other
@@ -59,7 +55,7 @@ void vmm_hw_resume_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_
  */
 bool vmm_hw_waits(const struct vmm_sched *sched);
 /*
- * Called by the worker, with no paging lock. vmm_hw_feed submits commands, but resumes only contexts for which a packet waits.
+ * Called by the worker, with no paging lock. vmm_hw_feed submits commands but resumes no context.
  */
 void vmm_hw_work(struct vmm_adapter *adapter);
 void vmm_hw_feed(struct vmm_adapter *adapter);

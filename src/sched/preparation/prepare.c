@@ -373,16 +373,6 @@ static vmm_status attempt(struct vmm_sched *sched, struct vmm_dma *dma)
 	return status;
 }
 
-/* An operation, or a hardware context, that it has overtaken waits for memory. */
-static bool is_held_back(struct vmm_sched *sched, const struct vmm_dma *dma)
-	VMM_REQUIRES(vmm_paging_lock_class)
-{
-	vmm_assert_held(&sched->adapter->paging_lock);
-	return (vmm_unlikely(atomic_load(&sched->adapter->paging_work)) &&
-		vmm_paging_holds_back(sched->adapter, dma->submission)) ||
-	       (vmm_unlikely(sched->hw != NULL) && vmm_hw_holds_back(sched, dma->submission));
-}
-
 /* Prepares packets. Returns as pump_locked. */
 static vmm_status prepare_queued(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -399,7 +389,8 @@ static vmm_status prepare_queued(struct vmm_sched *sched) VMM_REQUIRES(vmm_pagin
 			vmm_queue_drain_locked(sched);
 			continue;
 		}
-		if (is_held_back(sched, dma))
+		if (vmm_unlikely(atomic_load(&sched->adapter->paging_work)) &&
+		    vmm_paging_holds_back(sched->adapter, dma->submission))
 			return VMM_PENDING;
 		vmm_status status = attempt(sched, dma);
 
@@ -428,7 +419,7 @@ static bool first_awaits_memory(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging
 
 	vmm_assert_held(&sched->adapter->paging_lock);
 	return vmm_unlikely(dma != NULL) && dma == first_waiting(sched) &&
-	       !is_held_back(sched, dma);
+	       !vmm_paging_holds_back(sched->adapter, dma->submission);
 }
 
 /*

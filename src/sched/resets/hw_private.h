@@ -96,11 +96,10 @@ struct vmm_hw_context {
 	uint64_t paging_needed; /* RESUMING: paging packet that must be complete first */
 	uint64_t unlock_ticket; /* its memory waits for an unlock; 0: not; paging lock */
 	/*
-	 * It waits until no DMA buffer is pinned, since that submission; holds_back: later packets
-	 * wait for it (Q-495). Paging lock.
+	 * It waits for the DMA buffers that were pinned at that submission (vmm_dma_pinned_at);
+	 * 0: it does not. Paging lock.
 	 */
-	bool awaits_buffers, holds_back;
-	uint64_t awaits_since;
+	uint64_t awaits_buffers_of;
 	struct vmm_va_context va; /* of a device with GPU virtual addresses */
 	/* Of a DMA buffer of its presents, and of the private data of one (PRS-10). */
 	uint32_t present_bytes, present_private_bytes;
@@ -176,13 +175,6 @@ bool vmm_hw_copy_private(struct vmm_hw_packet *packet, const struct vmm_hw_comma
 	VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- hw_state.c ---- */
-/*
- * The context does not wait for DMA buffers any more; packets that it held back go on. The second:
- * nor does the device (NULL: any) wait for memory.
- */
-void vmm_hw_end_wait(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
-void vmm_hw_forget_waits(struct vmm_sched *sched, const struct vmm_device *device)
-	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Look up a context or queue by handle. Return NULL, with a finding, if the handle is not a live
  * one of the device (SYN-23). Paging lock held.

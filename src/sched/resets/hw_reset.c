@@ -279,7 +279,7 @@ void vmm_hw_forget_locked(struct vmm_sched *sched)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (vmm_likely(!sched->hw))
 		return;
-	vmm_hw_forget_waits(sched, NULL);
+	sched->hw->starving = NULL;
 	vmm_list_for_each (link, &sched->hw->contexts)
 		vmm_hw_lose_context(vmm_container_of(link, struct vmm_hw_context, link));
 	vmm_state_lock(adapter);

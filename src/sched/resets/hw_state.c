@@ -70,34 +70,3 @@ void vmm_hw_want_reset_locked(struct vmm_sched *sched, const struct vmm_timeout 
 	atomic_fetch_add(&sched->chores, 1);
 	atomic_fetch_add(&sched->kicks, 1);
 }
-
-/* ---- waits for memory ---- */
-
-void vmm_hw_end_wait(struct vmm_hw_context *context)
-{
-	struct vmm_adapter *adapter = context->device->adapter;
-
-	vmm_assert_held(&context->device->adapter->paging_lock);
-	context->awaits_buffers = false;
-	if (!context->holds_back)
-		return;
-	context->holds_back = false;
-	vmm_progress_signal(adapter);
-	vmm_worker_wake(adapter->sched);
-}
-
-void vmm_hw_forget_waits(struct vmm_sched *sched, const struct vmm_device *device)
-{
-	struct vmm_list *link;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	if (!device || sched->hw->starving == device)
-		sched->hw->starving = NULL;
-	vmm_list_for_each (link, &sched->hw->contexts) {
-		struct vmm_hw_context *context =
-			vmm_container_of(link, struct vmm_hw_context, link);
-
-		if (!device || context->device == device)
-			vmm_hw_end_wait(context);
-	}
-}

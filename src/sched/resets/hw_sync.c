@@ -109,7 +109,8 @@ void vmm_hw_drop_waiting(struct vmm_hw_queue *queue)
 	uint32_t presents = 0;
 
 	vmm_assert_held(&queue->context->device->adapter->paging_lock);
-	vmm_hw_forget_waits(sched, queue->context->device);
+	if (sched->hw->starving == queue->context->device)
+		sched->hw->starving = NULL;
 	while (!vmm_list_empty(&queue->waiting)) {
 		struct vmm_hw_packet *packet = vmm_hw_first(&queue->waiting);
 
