@@ -735,10 +735,10 @@ vmm_status vmm_memory_make_resident_locked(struct vmm_adapter *adapter,
  * can be placed anew (SPL-13). Does nothing for one that is not in a memory segment, or that must
  * stay there. VMM_PENDING: the GPU still uses it, and vmm_memory_place_is_in_use returns true.
  */
-bool vmm_memory_place_is_in_use(struct vmm_adapter *adapter, const struct vmm_instance *instance)
-	VMM_REQUIRES(vmm_paging_lock_class);
 vmm_status vmm_memory_give_up_place(struct vmm_adapter *adapter, struct vmm_instance *instance,
 				    uint64_t preparation) VMM_MUST_CHECK
+	VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_memory_place_is_in_use(struct vmm_adapter *adapter, const struct vmm_instance *instance)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Returns the segment id and the GPU address (segment base + offset, DMA-18); both 0 if paged out

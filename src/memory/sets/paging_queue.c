@@ -36,7 +36,7 @@ struct vmm_paging_operation {
 	uint64_t value;
 	uint64_t submission; /* adapter->submissions when it was queued */
 	bool placed;
-	bool awaits_gpu;        /* the last attempt found memory that the GPU uses */
+	bool awaits_gpu;        /* the last attempt found memory, or buffers, that the GPU uses */
 	uint64_t turn;          /* of those that wait for the GPU the lowest is next */
 	bool awaits_buffers;    /* it waits until no DMA buffer is pinned */
 	bool holds_back;        /* it has held a packet back */

@@ -108,8 +108,8 @@ void vmm_dma_unmap_all(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_paging_lock
 bool vmm_dma_another_is_pinned(struct vmm_adapter *adapter, const struct vmm_dma *wanting)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Is a mapped buffer pinned that was pinned when the adapter had begun `submission` submissions? A
- * buffer that a packet of a later submission uses again does not count. Takes the state lock.
+ * Is a mapped buffer pinned for a submission up to that one? A buffer that is being filled counts
+ * for its last submission. Takes the state lock.
  */
 bool vmm_dma_pinned_at(struct vmm_adapter *adapter, uint64_t submission)
 	VMM_REQUIRES(vmm_paging_lock_class);

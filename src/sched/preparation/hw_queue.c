@@ -112,6 +112,23 @@ static vmm_status gather_twice(struct vmm_device *device, struct vmm_residency_s
 }
 
 /*
+ * A context waits so many times in a row for DMA buffers. A process that keeps submitting may have
+ * others in the way each time, and the list may not fit without them, either.
+ */
+#define BUFFER_WAITS_MAX 64u
+
+VMM_COLD static void report_wait(const struct vmm_hw_context *context)
+{
+	const struct vmm_device *device = context->device;
+
+	vmm_reason(
+		device->adapter->observe, VMM_PENDING, device->process->id, context->handle,
+		"Q-495: the residency list of the device does not fit beside the DMA buffers of "
+		"packets that are mapped into an aperture: hardware context 0x%08x waits for them",
+		context->handle);
+}
+
+/*
  * DMA buffers of packet contexts may take the space of an aperture. Those that no packet needs now
  * are unmapped; the context waits for the others, and moves nothing meanwhile. It does not wait for
  * the buffers of later packets: a process that keeps submitting always has some. Nor does its
@@ -129,8 +146,10 @@ VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context
 	atomic_store(&adapter->sched->hw_awaits_buffers, true);
 	if (vmm_dma_unmap_unpinned(adapter, &left))
 		status = gather_twice(context->device, set);
-	if (status != VMM_NO_VIDEO_MEMORY || !left)
+	if (status != VMM_NO_VIDEO_MEMORY || !left || context->buffer_waits == BUFFER_WAITS_MAX)
 		return status;
+	if (!context->buffer_waits++)
+		report_wait(context);
 	context->awaits_buffers_of = atomic_load(&adapter->submissions);
 	return VMM_PENDING;
 }
@@ -150,6 +169,8 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 		await_unlock(context, waited);
 		status = VMM_PENDING;
 	}
+	if (status == VMM_OK)
+		context->buffer_waits = 0;
 	return status;
 }
 
@@ -186,14 +207,18 @@ VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status stat
 	struct vmm_device *device = context->device;
 
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
-	vmm_reason(device->adapter->observe, status, device->process->id, context->handle,
-		   "%s, for a command of hardware context 0x%08x: the device is in error",
-		   status == VMM_NO_MEMORY
-			   ? "PAG-02: no system memory to make the residency list of the device "
-			     "resident, twice (Q-483)"
-			   : "RES-08: the residency list of the device does not fit into its "
-			     "segments together, in any order",
-		   context->handle);
+	vmm_reason(
+		device->adapter->observe, status, device->process->id, context->handle,
+		"%s, for a command of hardware context 0x%08x: the device is in error",
+		status == VMM_NO_MEMORY
+			? "PAG-02: no system memory to make the residency list of the device "
+			  "resident, twice (Q-483)"
+		: context->buffer_waits
+			? "RES-08: the residency list of the device does not fit into its "
+			  "segments beside the DMA buffers of packets, after waits for them (Q-495)"
+			: "RES-08: the residency list of the device does not fit into its "
+			  "segments together, in any order",
+		context->handle);
 }
 
 static bool is_running(struct vmm_sched *sched)

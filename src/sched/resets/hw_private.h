@@ -96,10 +96,11 @@ struct vmm_hw_context {
 	uint64_t paging_needed; /* RESUMING: paging packet that must be complete first */
 	uint64_t unlock_ticket; /* its memory waits for an unlock; 0: not; paging lock */
 	/*
-	 * It waits for the DMA buffers that were pinned at that submission (vmm_dma_pinned_at);
-	 * 0: it does not. Paging lock.
+	 * It waits for the DMA buffers of packets up to that submission (vmm_dma_pinned_at); 0: it
+	 * does not. buffer_waits: so many times since it last got memory. Paging lock.
 	 */
 	uint64_t awaits_buffers_of;
+	uint32_t buffer_waits;
 	struct vmm_va_context va; /* of a device with GPU virtual addresses */
 	/* Of a DMA buffer of its presents, and of the private data of one (PRS-10). */
 	uint32_t present_bytes, present_private_bytes;

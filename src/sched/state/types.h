@@ -427,11 +427,11 @@ struct vmm_sched {
 	uint32_t next_fence; /* paging lock */
 	/* Counts attempts to make a working set resident; identifies each of them. Paging lock. */
 	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
-	/* Its last attempt found memory that the GPU uses; only to be compared. */
+	/* Its last attempt found memory, or buffers, in use; only to be compared. */
 	const struct vmm_dma *awaits_memory VMM_GUARDED_BY(vmm_paging_lock_class);
 	/*
-	 * A hardware context waits until no DMA buffer is pinned. A thread that unpins one clears
-	 * the flag and wakes the worker.
+	 * A hardware context waits for DMA buffers. A thread that ends a translation clears the
+	 * flag and wakes the worker; retirements wake it in any case.
 	 */
 	_Atomic bool hw_awaits_buffers;
 	/* Patch locations of all submissions. */

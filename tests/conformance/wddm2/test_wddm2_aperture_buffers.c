@@ -357,6 +357,36 @@ static void sch_11_q_495_a_suspended_context_is_resumed_beside_such_a_process(vo
 	hw_stop(&h);
 }
 
+/* The list fits beside no buffer, and the other process has one pinned at all times. */
+static void res_08_q_495_a_command_waits_64_times_and_then_its_device_is_in_error(void **state)
+{
+	struct hw_world h;
+	uint32_t packets = 0;
+
+	hw_start(&h, state, large_buffers_beside_hardware_queues);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h.w.device);
+	D3DKMT_HANDLE used = wddm2_allocate(&h.w.device, 64 * KIB, WORLD_MEMORY);
+	wddm2_make(&h.w, &h.w.device, &queue, &used, 1);
+	hw_make_resident(&h, h.device, hw_allocate_in(h.device, 12 * MIB, WORLD_APERTURE));
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	world_submit_use(&h.w.context, used);
+	world_submit_use(&h.w.context, used);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	expect_little_paging(&h.w);
+	assert_true(client_told(&h.w.client, STATUS_PENDING, "Q-495"));
+	while (hw_state_of(h.device) == D3DKMT_DEVICEEXECUTION_ACTIVE && packets++ < 300) {
+		assert_int_equal(scripted_complete(h.w.m, 0, 1), 1);
+		expect_little_paging(&h.w);
+		world_submit_use(&h.w.context, used);
+		expect_little_paging(&h.w);
+	}
+	assert_in_range(packets, 32, 130);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
+	assert_int_equal(h.w.m->hw_queue[0].count, 0);
+	assert_true(client_told(&h.w.client, STATUS_NO_VIDEO_MEMORY, "after waits for them"));
+	hw_stop(&h);
+}
+
 struct during {
 	struct hw_world *h;
 	uint32_t calls;
@@ -472,6 +502,7 @@ int main(void)
 		ON_BOTH(res_08_q_495_other_hardware_contexts_go_on_meanwhile),
 		ON_BOTH(res_08_q_495_a_command_runs_beside_a_process_that_keeps_submitting),
 		ON_BOTH(sch_11_q_495_a_suspended_context_is_resumed_beside_such_a_process),
+		ON_BOTH(res_08_q_495_a_command_waits_64_times_and_then_its_device_is_in_error),
 		ON_BOTH(res_08_q_495_the_end_of_a_translation_wakes_a_command),
 		ON_BOTH(res_08_q_495_a_command_and_makeresident_do_not_evict_each_other),
 		ON_BOTH(pag_19_creation_unmaps_dma_buffers_that_no_packet_needs),
