@@ -99,7 +99,8 @@ static BOOLEAN interrupt_routine(IN_CONST_PVOID context, IN_ULONG message)
 	uint32_t status = read_register(a, COPIER_STATUS);
 
 	(void)message;
-	if (!status)
+	/* A device that has been removed reads as all ones: it has no cause. */
+	if (!status || status == UINT32_MAX)
 		return FALSE;
 	write_register(a, COPIER_STATUS, status);
 	if (status & COPIER_DONE) {
