@@ -232,9 +232,8 @@ struct memory_part {
 };
 
 /* Captures entries as a render does; `ahead`, a constant, prefetches later ones. */
-static inline __attribute__((always_inline)) uint64_t capture_range(
-	const D3DDDI_ALLOCATIONLIST *list, struct memory_part *m, uint32_t first, uint32_t end,
-	bool ahead)
+VMM_ALWAYS_INLINE uint64_t capture_range(const D3DDDI_ALLOCATIONLIST *list, struct memory_part *m,
+					 uint32_t first, uint32_t end, bool ahead)
 {
 	const struct vmm_device *device = m->device;
 	const struct vmm_handle_view handles = vmm_handle_view(&device->process->handles);
@@ -263,7 +262,7 @@ static inline __attribute__((always_inline)) uint64_t capture_range(
 static uint64_t capture(const struct submit *s, struct memory_part *m)
 {
 	const D3DDDI_ALLOCATIONLIST *list = s->context[0].list;
-	uint32_t count = s->references, far = count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+	uint32_t count = s->references, far = vmm_list_with_prefetch(count);
 
 	vmm_process_lock(m->device->process);
 	uint64_t sum =

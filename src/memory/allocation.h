@@ -387,6 +387,11 @@ static inline struct vmm_ref *vmm_ref_lookup_locked(const struct vmm_device *dev
  * harm.
  */
 enum { VMM_LONG_LIST = 400, VMM_LIST_AHEAD = 16 };
+/* Returns how many references of such a list, from the first on, prefetch a later one. */
+static inline uint32_t vmm_list_with_prefetch(uint32_t count)
+{
+	return count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+}
 static inline void vmm_ref_prefetch(const struct vmm_ref *ref)
 {
 	vmm_prefetch((uintptr_t)ref);

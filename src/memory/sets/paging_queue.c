@@ -323,7 +323,6 @@ uint64_t vmm_paging_blocked_searches(const struct vmm_adapter *adapter)
 }
 
 struct placing {
-	struct vmm_memory *memory;
 	struct vmm_device *device;
 	const struct vmm_paging_operation *operation;
 };
@@ -333,17 +332,18 @@ static vmm_status place_missing(void *context) VMM_REQUIRES(vmm_paging_lock_clas
 {
 	const struct placing *p = context;
 	const struct vmm_paging_operation *operation = p->operation;
-	uint64_t round = vmm_residency_list_round(p->memory);
+	struct vmm_memory *memory = p->device->adapter->memory;
+	uint64_t round = vmm_residency_list_round(memory);
 	vmm_status status = VMM_OK;
 
-	vmm_assert_held(&p->memory->adapter->paging_lock);
+	vmm_assert_held(&memory->adapter->paging_lock);
 	vmm_residency_list_want(p->device, round);
 	for (uint32_t i = 0; i < operation->count && status == VMM_OK; i++) {
 		struct vmm_ref *ref = operation->refs[i];
 
 		if (!is_wanted(ref) || vmm_residency_list_stays_out(ref->instance))
 			continue;
-		status = vmm_residency_list_make(p->memory, ref->instance, round);
+		status = vmm_residency_list_make(memory, ref->instance, round);
 	}
 	return status;
 }
@@ -364,7 +364,7 @@ static vmm_status place(struct vmm_memory *memory, struct vmm_paging_queue *queu
 		return VMM_PENDING;
 	operation->awaits_buffers = false;
 	vmm_unlock_wait_for(memory, queue->device->process->id);
-	struct placing placing = {memory, queue->device, operation};
+	struct placing placing = {queue->device, operation};
 	vmm_status status = place_missing(&placing);
 	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
 		status = vmm_residency_list_make_room(queue->device, &operation->awaits_buffers,

@@ -299,11 +299,9 @@ struct uses {
 };
 
 /* Records one use. instance->prepared tells whether this preparation has seen the instance. */
-static inline __attribute__((always_inline)) void use_one(struct vmm_instance *instance,
-							  const struct vmm_use_in_place *use,
-							  struct uses *uses,
-							  uint32_t paging_timeline, bool journal,
-							  bool paging)
+VMM_ALWAYS_INLINE void use_one(struct vmm_instance *instance, const struct vmm_use_in_place *use,
+			       struct uses *uses, uint32_t paging_timeline, bool journal,
+			       bool paging)
 {
 	if (vmm_unlikely(!instance) || instance->prepared == use->preparation)
 		return;
@@ -326,13 +324,12 @@ static inline __attribute__((always_inline)) void use_one(struct vmm_instance *i
  * writes. `journal` and `paging` are constants at each call, so the compiler makes four versions
  * without these tests in the loop.
  */
-static inline __attribute__((always_inline)) uint64_t use_all(struct vmm_memory *memory,
-							      const struct vmm_use_in_place *given,
-							      bool journal, bool paging)
+VMM_ALWAYS_INLINE uint64_t use_all(struct vmm_memory *memory, const struct vmm_use_in_place *given,
+				   bool journal, bool paging)
 {
 	const struct vmm_use_in_place use = *given;
 	const D3DDDI_PATCHLOCATIONLIST *at = use.patches + use.first, *end = use.patches + use.end,
-				       *far = end - at > VMM_LONG_LIST ? end - VMM_LIST_AHEAD : at;
+				       *far = at + vmm_list_with_prefetch((uint32_t)(end - at));
 	uint32_t paging_timeline = memory->adapter->paging_timeline;
 	struct uses uses = {.touched = journal ? memory->touched + memory->touched_count : NULL,
 			    .counter = memory->use_counter};

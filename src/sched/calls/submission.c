@@ -156,10 +156,8 @@ static void commit_uses(const struct vmm_submission *s, const struct vmm_dma *dm
 }
 
 /* `ahead` is a constant at each call. */
-static inline __attribute__((always_inline)) void mark_range(const struct vmm_dma *dma,
-							     uint32_t first, uint32_t end,
-							     uint32_t timeline, uint64_t sequence,
-							     bool ahead)
+VMM_ALWAYS_INLINE void mark_range(const struct vmm_dma *dma, uint32_t first, uint32_t end,
+				  uint32_t timeline, uint64_t sequence, bool ahead)
 	VMM_REQUIRES(vmm_submit_lock_class)
 {
 	struct vmm_instance *const *instances = dma->instances;
@@ -184,7 +182,7 @@ static inline __attribute__((always_inline)) void mark_range(const struct vmm_dm
 static void mark_uses(const struct vmm_dma *dma, uint32_t timeline, uint64_t sequence)
 	VMM_REQUIRES(vmm_submit_lock_class)
 {
-	uint32_t count = dma->list_count, far = count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+	uint32_t count = dma->list_count, far = vmm_list_with_prefetch(count);
 
 	vmm_assert_held(&dma->context->device->adapter->submit_lock);
 	mark_range(dma, 0, far, timeline, sequence, true);

@@ -184,9 +184,10 @@ struct capture {
  * cache line of the ref, that of the allocation, and the instance. `ahead` is a constant at each
  * call: entries VMM_LIST_AHEAD further are prefetched.
  */
-static inline __attribute__((always_inline)) NTSTATUS capture_range(
-	struct vmm_submission *s, struct vmm_dma *dma, struct capture *capture, uint32_t first,
-	uint32_t end, bool ahead) VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
+VMM_ALWAYS_INLINE NTSTATUS capture_range(struct vmm_submission *s, struct vmm_dma *dma,
+					 struct capture *capture, uint32_t first, uint32_t end,
+					 bool ahead)
+	VMM_REQUIRES(vmm_paging_lock_class, vmm_process_lock_class)
 {
 	const struct vmm_handle_view handles = capture->handles; /* the process lock is held */
 	const void *plain_device = capture->plain_device;
@@ -243,7 +244,7 @@ static NTSTATUS capture_entries(struct vmm_submission *s, struct vmm_dma *dma)
 	struct capture capture = {.handles = vmm_handle_view(&s->device->process->handles),
 				  .plain_device = s->all_special ? (const void *)s : s->device,
 				  .in_place = 1};
-	uint32_t count = dma->list_count, far = count > VMM_LONG_LIST ? count - VMM_LIST_AHEAD : 0;
+	uint32_t count = dma->list_count, far = vmm_list_with_prefetch(count);
 	NTSTATUS status = far ? capture_range(s, dma, &capture, 0, far, true) : STATUS_SUCCESS;
 
 	vmm_assert_held(&s->adapter->paging_lock);

@@ -9,11 +9,22 @@
 #define OVERLAY 0x100u /* DXGK_ALLOCATIONINFOFLAGS */
 
 /* Two DMA buffers and what the tests make resident are more than the aperture of 16 MiB. */
+static void large_buffers_before_wddm_2_0(struct scripted_miniport *m)
+{
+	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
+	m->settings.context.DmaBufferSize = 5 * MIB;
+}
+
 static void large_buffers_in_the_aperture(struct scripted_miniport *m)
 {
 	wddm2_0(m);
-	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
-	m->settings.context.DmaBufferSize = 5 * MIB;
+	large_buffers_before_wddm_2_0(m);
+}
+
+static void large_buffers_beside_hardware_queues(struct scripted_miniport *m)
+{
+	hw_setup(m);
+	large_buffers_before_wddm_2_0(m);
 }
 
 /* Submits two packets, whose buffers are mapped then. Returns an allocation that finds no space. */
@@ -182,12 +193,6 @@ static void q_495_a_packet_and_makeresident_do_not_evict_each_other_for_buffers(
 	wddm2_stop(&w);
 }
 
-static void large_buffers_before_wddm_2_0(struct scripted_miniport *m)
-{
-	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
-	m->settings.context.DmaBufferSize = 5 * MIB;
-}
-
 static void wait_before_wddm_2_0(void **state, bool and_what_they_use)
 {
 	struct world w;
@@ -222,13 +227,6 @@ static void spl_13_a_packet_evicts_nothing_of_a_list_that_is_in_use(void **state
 }
 
 /* ---- commands of hardware queues ---- */
-
-static void large_buffers_beside_hardware_queues(struct scripted_miniport *m)
-{
-	hw_setup(m);
-	m->settings.context.DmaBufferSegmentSet = WORLD_APERTURE;
-	m->settings.context.DmaBufferSize = 5 * MIB;
-}
 
 /* The list of the hardware context's device, part of which the buffers of two packets displace. */
 static struct hw_queue fill_beside(struct hw_world *h, void **state, D3DKMT_HANDLE *used)
