@@ -140,6 +140,28 @@ static void own_keyed(struct relative *r)
 	(void)hear(r, NULL);
 }
 
+/* Opens the keyed mutex that the other program offers, and returns when that program owns it. */
+static D3DKMT_HANDLE open_keyed(struct relative *r)
+{
+	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
+
+	check(!D3DKMTOpenKeyedMutex(&open) && open.hKeyedMutex, "what was shared can be opened");
+	tell(r, 1, -1);
+	(void)hear(r, NULL);
+	return open.hKeyedMutex;
+}
+
+/*
+ * The host ends a killed process after waitpid() has returned, and its keyed mutexes last. Returns
+ * when that has happened.
+ */
+static void await_end(D3DKMT_HANDLE mutex)
+{
+	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = mutex};
+
+	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_ABANDONED, "the mutex is abandoned");
+}
+
 /*
  * The other program creates the object. Returns its handle here. 0: this is the other program, and
  * its part is done.
@@ -152,11 +174,7 @@ static D3DKMT_HANDLE have_an_owner(struct relative *r, const char *socket)
 		return 0;
 	}
 	connect_as(r, socket, "heir");
-	D3DKMT_OPENKEYEDMUTEX open = {.hSharedHandle = (D3DKMT_HANDLE)hear(r, NULL)};
-	check(!D3DKMTOpenKeyedMutex(&open) && open.hKeyedMutex, "what was shared can be opened");
-	tell(r, 1, -1);
-	(void)hear(r, NULL);
-	return open.hKeyedMutex;
+	return open_keyed(r);
 }
 
 static int keyed(struct relative *r, const char *socket)
@@ -169,8 +187,7 @@ static int keyed(struct relative *r, const char *socket)
 		return 1;
 	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_TIMEOUT, "the other one has it");
 	kill_other(r);
-	acquire.pTimeout = NULL;
-	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_ABANDONED, "it is abandoned");
+	await_end(acquire.hKeyedMutex);
 	return REMOTE_DONE;
 }
 
@@ -458,6 +475,12 @@ static int cancelled(struct relative *r, const char *socket)
 	D3DKMT_HANDLE context = make_context(r);
 	wait_by_gpu(context, fence.handle, 7);
 	signal_by_gpu(context, done.handle, 1);
+	/*
+	 * The first wait also requests the page of the fence from the host, and sleeps until the
+	 * answer. The next one sleeps only when it waits for the value: a wait that began after the
+	 * death would never end.
+	 */
+	check(!remote_kmt_wait(r->device, fence.handle, 0), "0 is there");
 	struct killer k = {.r = r, .caller = (pid_t)syscall(SYS_gettid)};
 	check(!pthread_create(&thread, NULL, kill_when_it_sleeps, &k), "a thread");
 	k.calls = true;
@@ -584,7 +607,7 @@ static void share_content(struct relative *r, const char *socket)
 		words[i] = 0x1000 + i;
 	unlock(r, shared);
 	tell(r, global, -1);
-	(void)hear(r, NULL);
+	own_keyed(r);
 }
 
 /* Returns the allocation of the resource with that global handle. */
@@ -615,9 +638,11 @@ static int content(struct relative *r, const char *socket)
 	connect_to(r, socket, "opener", REMOTE_SOFTGPU);
 	D3DKMT_HANDLE global = (D3DKMT_HANDLE)hear(r, NULL);
 	D3DKMT_HANDLE shared = open_shared(r, global, &resource);
+	D3DKMT_HANDLE owned = open_keyed(r);
 	struct client_context c = open_context(r);
 	press(r, &c, others); /* its content is in the memory of its creator */
 	kill_other(r);
+	await_end(owned);
 	expect_content(r, &c, shared, 0x1000, 1);
 	press(r, &c, others);
 	expect_content(r, &c, shared, 0x1000, 1);
@@ -689,7 +714,6 @@ static int reuse(struct relative *r, const char *socket)
 
 int remote_heir(const char *socket, const char *handles)
 {
-	LARGE_INTEGER none = {.QuadPart = 0};
 	struct relative r = {0};
 	D3DKMT_HANDLE fence, shared;
 
@@ -702,8 +726,7 @@ int remote_heir(const char *socket, const char *handles)
 	D3DKMT_RELEASEKEYEDMUTEX release = {.hKeyedMutex = open.hKeyedMutex};
 	check(D3DKMTReleaseKeyedMutex(&release) == STATUS_INVALID_PARAMETER,
 	      "the second does not own what the first owned");
-	D3DKMT_ACQUIREKEYEDMUTEX acquire = {.hKeyedMutex = open.hKeyedMutex, .pTimeout = &none};
-	check(D3DKMTAcquireKeyedMutex(&acquire) == STATUS_ABANDONED, "the mutex is abandoned");
+	await_end(open.hKeyedMutex);
 	struct remote_fence own = remote_kmt_fence(r.device, 0);
 	check(!remote_kmt_signal(r.device, own.handle, 4) && *own.value == 4, "its own is its own");
 	vidmm_disconnect(r.connection);
