@@ -25,7 +25,8 @@ struct request {
 	struct vmm_ref **refs;
 	struct vmm_ref **added; /* the refs that are not on the list yet, without duplicates */
 	uint32_t added_count;
-	uint64_t sequence; /* the paging packet that must be complete */
+	uint64_t sequence;                   /* the paging packet that must be complete */
+	const struct vmm_instance *unplaced; /* by the last attempt, which failed; else NULL */
 };
 
 static NTSTATUS report(const struct request *r, const char *rule, uint32_t handle, const char *what)
@@ -166,8 +167,10 @@ static vmm_status place_missing(void *context) VMM_REQUIRES(vmm_paging_lock_clas
 		if (vmm_residency_list_stays_out(instance))
 			continue;
 		vmm_status status = vmm_residency_list_make(r->memory, instance, round);
-		if (status != VMM_OK)
+		if (status != VMM_OK) {
+			r->unplaced = instance;
 			return status;
+		}
 		r->sequence = vmm_max_u64(r->sequence, vmm_paging_last_of(instance));
 	}
 	return VMM_OK;
@@ -202,6 +205,30 @@ static vmm_status place_now(struct request *r) VMM_REQUIRES(vmm_paging_lock_clas
 		       : status;
 }
 
+/*
+ * Says which allocation has no place. The bytes fit, so no number of bytes is certain to suffice;
+ * the caller that trims as many as that allocation has comes closer. (RES-05)
+ */
+VMM_COLD static NTSTATUS refuse_place(struct request *r, vmm_status status)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	bool no_space = status == VMM_NO_VIDEO_MEMORY;
+	uint32_t handle = r->unplaced ? r->unplaced->handle : 0;
+	uint64_t bytes = r->unplaced ? r->unplaced->allocation->size_bytes : 0;
+
+	if (no_space)
+		r->request->bytes_to_trim = vmm_max_u64(r->request->bytes_to_trim, bytes);
+	return vmm_refuse_reason(
+		r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, handle,
+		"RES-05: make resident: no %s for allocation 0x%08x of %llu bytes%s",
+		no_space ? "free range in its segments" : "system memory to page", handle,
+		(unsigned long long)bytes,
+		no_space ? ": the device's list fits, but what is locked, pinned, listed by other "
+			   "devices or mapped as a DMA buffer stays where it is"
+			 : "");
+}
+
 /* Places the listed allocations, or queues an operation that does. */
 static NTSTATUS bring_in(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 {
@@ -217,8 +244,10 @@ static NTSTATUS bring_in(struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
 	/* The adapter may be about to be reset. The operation is then done after the reset. */
 	if (status == VMM_DEVICE_REMOVED && atomic_load(&adapter->recovering))
 		status = VMM_PENDING;
+	if (status == VMM_NO_VIDEO_MEMORY || status == VMM_NO_MEMORY)
+		return refuse_place(r, status);
 	if (status != VMM_OK && status != VMM_PENDING)
-		return status == VMM_NO_VIDEO_MEMORY ? STATUS_NO_MEMORY : status;
+		return status;
 	status = vmm_paging_queue_add(r->queue, r->refs, r->request->count,
 				      &r->request->fence_value);
 	return vmm_ok(status) ? STATUS_PENDING : status;

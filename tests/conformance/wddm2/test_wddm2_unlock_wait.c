@@ -296,15 +296,20 @@ static void res_03_makeresident_is_pending_until_another_process_unlocks(void **
 static void res_05_makeresident_fails_beside_the_own_process_s_locks(void **state)
 {
 	struct hw_world h;
-	uint64_t value;
 
 	hw_start(&h, state, NULL);
 	D3DKMT_HANDLE other = hw_device(&h), mine = hw_listed(&h, other, 8 * MIB);
 	D3DKMT_LOCK2 lock = {.hDevice = other, .hAllocation = mine};
 	assert_int_equal(D3DKMTLock2(&lock), STATUS_SUCCESS);
-	assert_int_equal(
-		hw_make(hw_paging_queue(h.device), hw_allocate(h.device, 12 * MIB), &value),
-		STATUS_NO_MEMORY);
+	D3DKMT_HANDLE larger = hw_allocate(h.device, 12 * MIB);
+	D3DDDI_MAKERESIDENT make = {.hPagingQueue = hw_paging_queue(h.device),
+				    .NumAllocations = 1,
+				    .AllocationList = &larger};
+	(void)client_told(&h.w.client, 0, "");
+	assert_int_equal(D3DKMTMakeResident(&make), STATUS_NO_MEMORY);
+	assert_int_equal(make.NumBytesToTrim, 12 * MIB);
+	assert_true(client_told(&h.w.client, (uint32_t)STATUS_NO_MEMORY,
+				"RES-05: make resident: no free range"));
 	hw_run(&h);
 	hw_stop(&h);
 }
