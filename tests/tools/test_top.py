@@ -365,6 +365,21 @@ def a_damaged_recording_is_shown_up_to_the_damage(folder):
     assert table(done.stdout)
 
 
+@test
+def a_wrong_size_in_a_chunk_is_not_the_end_of_the_recording(folder):
+    path = record(folder, '--vram', '25%', GLMARK)
+    with open(path, 'r+b') as file:
+        data = file.read()
+        at = data.rindex(ZSTD_MAGIC, 0, data.rindex(ZSTD_MAGIC))  # the last chunk but one
+        descriptor = data[at + 4]
+        window, content = not descriptor & 0x20, (1 if descriptor & 0x20 else 0, 2, 4, 8)[descriptor >> 6]
+        file.seek(at + 5 + window + content)
+        file.write(struct.pack('<I', 0x1FFFFF << 3 | 2 << 1)[:3])  # the largest size of a block
+    done = vidmm('top', '--batch', '-n', '0', path, code=3)
+    _, state, _, count = head(done.stdout)
+    assert state == 'damaged' and count > 1000 and 'longer than the file' in done.stderr
+
+
 # ---- terminals ----
 
 class Terminal:

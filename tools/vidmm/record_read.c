@@ -58,8 +58,31 @@ static enum record_result fail(struct record_reader *r, enum record_result resul
 
 /* ---- frames ---- */
 
+/* Returns whether another frame begins in the rest of the file, behind byte 1. */
+static bool has_later_frame(const struct record_reader *r)
+{
+	static const char magic[] = {0x28, (char)0xB5, 0x2F, (char)0xFD};
+	const char *at = r->packed + r->packed_at + 1, *end = r->packed + r->packed_end;
+
+	while ((at = memmem(at, (size_t)(end - at), magic, sizeof(magic))) != NULL) {
+		unsigned long long content = ZSTD_getFrameContentSize(at, (size_t)(end - at));
+
+		if (content > 0 && content <= RECORD_CHUNK_BYTES)
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/*
+ * The file ends before its frame does. If another frame follows, the frame is not the last one: a
+ * size in it is wrong.
+ */
 static enum record_result cut(struct record_reader *r)
 {
+	if (has_later_frame(r))
+		return fail(r, RECORD_BAD, "damaged at byte %zu: a chunk longer than the file",
+			    r->at);
 	return fail(r, RECORD_CUT, "ends after %zu bytes, in the middle of a chunk",
 		    r->at + r->packed_end - r->packed_at);
 }
