@@ -41,7 +41,12 @@ static bool awaits_buffers(const struct vmm_hw_context *context) VMM_REQUIRES(vm
 	return vmm_dma_pinned_at(adapter, context->awaits_buffers_of);
 }
 
-bool vmm_hw_may_gather(const struct vmm_hw_context *context)
+/*
+ * Returns true if the context may take memory now. It may not while the worker waits for memory on
+ * behalf of a packet, since the context would take back what it was suspended for. It may not while
+ * another device is starving, nor while it waits for an unlock (Q-340) or for DMA buffers.
+ */
+static bool may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	const struct vmm_sched *sched = context->device->adapter->sched;
 
@@ -73,7 +78,12 @@ VMM_COLD static void await_unlock(struct vmm_hw_context *context, bool waited)
 			context->handle);
 }
 
-void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status status)
+/*
+ * After an attempt to get memory, with its status: is the device starving? While it is, no other
+ * device gets memory.
+ */
+static void note_starving(const struct vmm_hw_context *context, vmm_status status)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_hw *hw = context->device->adapter->sched->hw;
 
@@ -154,7 +164,9 @@ VMM_COLD static vmm_status gather_without_buffers(struct vmm_hw_context *context
 	return VMM_PENDING;
 }
 
-vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
+/* Returns VMM_PENDING while the memory is in use, locked, or taken by DMA buffers. */
+static vmm_status try_gather(struct vmm_hw_context *context, struct vmm_residency_set *set)
+	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_device *device = context->device;
 
@@ -171,6 +183,46 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 	}
 	if (status == VMM_OK)
 		context->buffer_waits = 0;
+	return status;
+}
+
+/*
+ * The residency list cannot be made resident, and waiting would not help: it does not fit, or there
+ * is no system memory for it. (PAG-02, PRI-16, RES-08)
+ */
+VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status status)
+{
+	struct vmm_device *device = context->device;
+
+	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
+	vmm_reason(
+		device->adapter->observe, status, device->process->id, context->handle,
+		"%s, for a command of hardware context 0x%08x: the device is in error",
+		status == VMM_NO_MEMORY
+			? "PAG-02: no system memory to make the residency list of the device "
+			  "resident, twice (Q-483)"
+		: status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST
+			? "PAG-20: an allocation on the residency list of the device lost its "
+			  "content"
+		: context->buffer_waits
+			? "RES-08: the residency list of the device does not fit into its "
+			  "segments beside the DMA buffers of packets, after waits for them (Q-495)"
+			: "RES-08: the residency list of the device does not fit into its "
+			  "segments together, in any order",
+		context->handle);
+}
+
+vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_residency_set *set)
+{
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	if (!may_gather(context))
+		return VMM_PENDING;
+	vmm_status status = try_gather(context, set);
+	if (status == VMM_NO_MEMORY && vmm_shortage_may_end(context->device->adapter->sched))
+		status = VMM_PENDING;
+	note_starving(context, status);
+	if (status != VMM_OK && status != VMM_PENDING && status != VMM_DEVICE_REMOVED)
+		fail_device(context, status);
 	return status;
 }
 
@@ -198,37 +250,6 @@ uint64_t vmm_hw_hold(struct vmm_hw_packet *packet, const struct vmm_residency_se
 	return needed;
 }
 
-/*
- * The residency list cannot be made resident, and waiting would not help: it does not fit, or there
- * is no system memory for it. (PAG-02, PRI-16, RES-08)
- */
-VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status status)
-{
-	struct vmm_device *device = context->device;
-
-	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
-	vmm_reason(
-		device->adapter->observe, status, device->process->id, context->handle,
-		"%s, for a command of hardware context 0x%08x: the device is in error",
-		status == VMM_NO_MEMORY
-			? "PAG-02: no system memory to make the residency list of the device "
-			  "resident, twice (Q-483)"
-		: context->buffer_waits
-			? "RES-08: the residency list of the device does not fit into its "
-			  "segments beside the DMA buffers of packets, after waits for them (Q-495)"
-			: "RES-08: the residency list of the device does not fit into its "
-			  "segments together, in any order",
-		context->handle);
-}
-
-static bool is_running(struct vmm_sched *sched)
-{
-	vmm_state_lock(sched->adapter);
-	bool running = sched->hw_running != 0;
-	vmm_state_unlock(sched->adapter);
-	return running;
-}
-
 /* Reserves the packet's memory. VMM_OK: it is in use until the packet completes. */
 static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -239,17 +260,10 @@ static vmm_status prepare(struct vmm_sched *sched, struct vmm_hw_packet *packet)
 	vmm_assert_held(&sched->adapter->paging_lock);
 	if (packet->held)
 		return VMM_OK;
-	if (!vmm_hw_may_gather(context))
-		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
-	if (status == VMM_NO_MEMORY && is_running(sched))
-		status = VMM_PENDING;
-	vmm_hw_note_starving(context, status);
 	if (status == VMM_OK)
 		packet->paging_needed =
 			vmm_max_u64(vmm_hw_hold(packet, &set), packet->memory.mapped_by);
-	else if (status != VMM_PENDING && status != VMM_DEVICE_REMOVED)
-		fail_device(context, status);
 	return status;
 }
 

@@ -198,11 +198,8 @@ static vmm_status reserve_memory(struct vmm_hw_context *context) VMM_REQUIRES(vm
 	struct vmm_residency_set set;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (!vmm_hw_may_gather(context))
-		return VMM_PENDING;
 	vmm_status status = vmm_hw_gather_locked(context, &set);
 
-	vmm_hw_note_starving(context, status);
 	if (status != VMM_OK)
 		return status;
 	uint64_t sequence = hold_running(context);
@@ -262,15 +259,8 @@ static void resume(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_
 	if (has_abandoned_queue(context) || atomic_load(&context->device->error) != VMM_DEVICE_OK ||
 	    atomic_load(&adapter->sched->hw->resetting) >> context->node & 1)
 		return; /* the context stays off the GPU */
-	if (context->state == VMM_HW_SUSPENDED) {
-		vmm_status status = reserve_memory(context);
-
-		if (status == VMM_NO_VIDEO_MEMORY ||
-		    status == STATUS_GRAPHICS_ALLOCATION_CONTENT_LOST)
-			vmm_device_fail(context->device, VMM_DEVICE_OUT_OF_MEMORY);
-		if (status != VMM_OK)
-			return;
-	}
+	if (context->state == VMM_HW_SUSPENDED && reserve_memory(context) != VMM_OK)
+		return;
 	if (context->state == VMM_HW_RESUMING &&
 	    vmm_timeline_done(adapter, adapter->paging_timeline, context->paging_needed))
 		resume_on_gpu(context);

@@ -14,23 +14,13 @@ struct vmm_hw_packet;
 /* Submits every command that may run. */
 void vmm_hw_pump_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 /*
- * Returns true if the context may take memory now. It may not while the worker waits for memory on
- * behalf of a packet, since the context would take back what it was suspended for. It may not while
- * another device is starving, nor while it waits for an unlock (Q-340) or for DMA buffers.
- */
-bool vmm_hw_may_gather(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class);
-/*
  * Makes the residency list of the context's device resident. Returns VMM_PENDING while the memory
- * is in use, locked by other processes (Q-340), or taken by DMA buffers that packets need.
+ * is in use, locked by other processes (Q-340), or taken by DMA buffers that packets need, and
+ * while the worker waits for memory on behalf of a packet or another device starves. Any other
+ * failure but VMM_DEVICE_REMOVED has put the device in error, with a reason.
  */
 vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context,
 				struct vmm_residency_set *set) VMM_MUST_CHECK
-	VMM_REQUIRES(vmm_paging_lock_class);
-/*
- * After an attempt to get memory, with its status: is the device starving? While it is, no other
- * device gets memory.
- */
-void vmm_hw_note_starving(const struct vmm_hw_context *context, vmm_status status)
 	VMM_REQUIRES(vmm_paging_lock_class);
 /*
  * Gives the packet the next number of the timeline, which keeps the set in use. Returns the paging
@@ -69,6 +59,13 @@ bool vmm_hw_suspend_for_memory_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_
  * lock, PASSIVE_LEVEL.
  */
 bool vmm_hw_halt_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
+
+/* ---- shortage.c ---- */
+/*
+ * System memory ran out. Work on the GPU, and allocations that were deallocated but not closed yet,
+ * will free some. Without either of them a wait would be in vain. (Q-483)
+ */
+bool vmm_shortage_may_end(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- prepare.c ---- */
 /*

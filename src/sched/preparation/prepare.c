@@ -240,23 +240,6 @@ static struct vmm_dma *first_waiting(struct vmm_sched *sched) VMM_REQUIRES(vmm_p
 		       : NULL;
 }
 
-/*
- * System memory ran out. Running packets, and allocations that were deallocated but not closed yet,
- * will free some. Without either of them a wait would be in vain.
- */
-static bool may_get_memory(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
-{
-	struct vmm_adapter *adapter = sched->adapter;
-
-	vmm_assert_held(&sched->adapter->paging_lock);
-	vmm_memory_flush_locked(adapter);
-	vmm_state_lock(adapter);
-	bool running = sched->hardware_total || atomic_load(&sched->ready_count) ||
-		       atomic_load(&sched->chores);
-	vmm_state_unlock(adapter);
-	return running || vmm_memory_can_reap_locked(adapter);
-}
-
 /* Writes which listed allocation is larger than each segment that it may use, or "". */
 VMM_COLD static void describe_too_large(const struct vmm_dma *dma, char *text, size_t size)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -394,7 +377,7 @@ static vmm_status prepare_queued(struct vmm_sched *sched) VMM_REQUIRES(vmm_pagin
 			return VMM_PENDING;
 		vmm_status status = attempt(sched, dma);
 
-		if (status == VMM_NO_MEMORY && may_get_memory(sched))
+		if (status == VMM_NO_MEMORY && vmm_shortage_may_end(sched))
 			status = VMM_PENDING;
 		/* One refused request does not cost the device: a second one does. */
 		if (status == VMM_NO_MEMORY && starved != dma) {

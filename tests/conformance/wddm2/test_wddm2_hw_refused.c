@@ -47,10 +47,47 @@ static void q_483_one_refused_request_does_not_cost_the_device_of_a_hardware_que
 	assert_int_not_equal(requests, 0);
 }
 
+/*
+ * A packet of the other device has taken the memory of a command on the GPU. When the memory is to
+ * come back, every request is refused, and nothing runs that would free some. The threads of the
+ * simulator are one thread, so the refusals reach the worker.
+ */
+static void q_483_a_suspended_context_without_memory_costs_its_device(void **state)
+{
+	struct hw_world h;
+	D3DDDI_MAKERESIDENT args;
+
+	hw_start(&h, state, NULL);
+	hw_listed(&h, h.device, 12 * MIB);
+	struct hw_queue q = hw_queue(&h, h.context, 0);
+	D3DKMT_HANDLE theirs = wddm2_allocate(&h.w.device, 8 * MIB, WORLD_MEMORY);
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h.w.device);
+	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
+	hw_settle(&h);
+	assert_int_equal(wddm2_try_make_one(&h.w.device, &queue, theirs, &args), E_PENDING);
+	world_submit_use(&h.w.context, theirs);
+	hw_settle(&h);
+	while (!world_render_submits(&h.w)) {
+		assert_int_not_equal(scripted_complete(h.w.m, 1, 1), 0); /* paging */
+		hw_settle(&h);
+	}
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
+	(void)client_told(&h.w.client, 0, "");
+	vidmm_fail_by_seed(1u << VIDMM_FAIL_MAPPING | 1u << VIDMM_FAIL_ALLOCATION, 1, 1);
+	hw_run(&h);
+	vidmm_fail_by_seed(0, 0, 0);
+	assert_int_equal(hw_state_of(h.device), D3DKMT_DEVICEEXECUTION_ERROR_OUTOFMEMORY);
+	assert_true(client_told(&h.w.client, (uint32_t)STATUS_NO_MEMORY, "Q-483"));
+	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_RESUME_CONTEXT), 0);
+	hw_forget(&h);
+	hw_stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(q_483_one_refused_request_does_not_cost_the_device_of_a_hardware_queue),
+		ON_SIM(q_483_a_suspended_context_without_memory_costs_its_device),
 	};
 
 	return cmocka_run_group_tests_name("wddm2_hw_refused", tests, NULL, NULL);
