@@ -70,6 +70,18 @@ static vmm_status allocate_memory(struct vmm_va *va, struct vmm_va_table *table,
 	return VMM_OK;
 }
 
+/* What the tables' segment has is locked, pinned, or tables of running processes. */
+VMM_COLD static void report_no_place(const struct vmm_va *va, const struct vmm_va_table *table)
+{
+	vmm_reason(
+		va->memory->adapter->observe, STATUS_NO_MEMORY, va->process ? va->process->id : 0,
+		0,
+		"VA-11: no free range in segment %u for a page table of %llu bytes (level %u, for "
+		"addresses from 0x%llx): what is there now has to stay",
+		table->segment, (unsigned long long)table->size_bytes, table->level,
+		(unsigned long long)table->base);
+}
+
 /* Counts the memory that the table needs in its segment, whether or not it has it. */
 static void count_table(struct vmm_va *va, struct vmm_va_table *table)
 	VMM_REQUIRES(vmm_paging_lock_class)
@@ -133,6 +145,8 @@ static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
 		status = VMM_NO_MEMORY;
 	if (status == VMM_OK)
 		status = allocate_memory(va, table, VMM_NO_PREPARATION);
+	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
+		report_no_place(va, table);
 	if (status == VMM_OK)
 		status = initialize(va, table);
 	if (status != VMM_OK) {

@@ -124,6 +124,29 @@ static void va_11_page_tables_are_freed_with_their_last_mapping(void **state)
 	va_finish(&v);
 }
 
+/* Locked memory leaves no page for a table: the map fails, and says why. */
+static void va_11_a_map_without_space_for_a_table_says_so(void **state)
+{
+	struct va_world v;
+
+	va_begin(&v, state, va_memory);
+	D3DKMT_HANDLE a = va_allocate(&v, 64 * KIB, WORLD_MEMORY),
+		      all = va_allocate(&v, 16 * MIB - 4096, WORLD_MEMORY);
+	va_make(&v, all);
+	D3DDDICB_LOCK2 lock = {.hAllocation = all};
+	assert_int_equal(v.w.device.cb->pfnLock2Cb(v.w.device.handle, &lock), S_OK);
+	D3DDDI_MAPGPUVIRTUALADDRESS args = va_mapping(&v, a, 1);
+	(void)client_told(&v.w.client, 0, "");
+	assert_int_equal(va_try_map(&v, &args), E_OUTOFMEMORY);
+	assert_true(client_told(&v.w.client, (uint32_t)STATUS_NO_MEMORY, "VA-11: no free range"));
+	const D3DDDICB_UNLOCK2 unlock = {.hAllocation = all};
+	assert_int_equal(v.w.device.cb->pfnUnlock2Cb(v.w.device.handle, &unlock), S_OK);
+	assert_int_equal(wddm2_evict(&v.w.device, all, 0), S_OK);
+	wddm2_run(&v.w);
+	va_must_map(&v, &args);
+	va_finish(&v);
+}
+
 /*
  * VA-13: evicted, replaced by another allocation, paged in again: no entry ever pointed to the
  * other's memory.
@@ -425,6 +448,7 @@ int main(void)
 		ON_SIM(va_11_a_table_is_invalid_before_it_is_used),
 		ON_SIM(va_11_tables_are_at_the_alignment_of_their_level),
 		ON_SIM(va_11_page_tables_are_freed_with_their_last_mapping),
+		ON_SIM(va_11_a_map_without_space_for_a_table_says_so),
 		ON_SIM(va_11_tables_in_system_memory_are_updated_by_the_cpu_at_once),
 		ON_BOTH(va_13_entries_are_invalidated_before_the_memory_is_reused),
 		ON_SIM(va_13_invalid_to_valid_needs_no_flush_with_invalidtlbentriesnotcached),
