@@ -197,7 +197,7 @@ VMM_COLD static void fail_device(struct vmm_hw_context *context, vmm_status stat
 	vmm_device_fail(device, VMM_DEVICE_OUT_OF_MEMORY);
 	vmm_reason(
 		device->adapter->observe, status, device->process->id, context->handle,
-		"%s, for a command of hardware context 0x%08x: the device is in error",
+		"%s, for hardware context 0x%08x: the device is in error",
 		status == VMM_NO_MEMORY
 			? "PAG-02: no system memory to make the residency list of the device "
 			  "resident, twice (Q-483)"
@@ -218,7 +218,7 @@ vmm_status vmm_hw_gather_locked(struct vmm_hw_context *context, struct vmm_resid
 	if (!may_gather(context))
 		return VMM_PENDING;
 	vmm_status status = try_gather(context, set);
-	if (status == VMM_NO_MEMORY && vmm_shortage_may_end(context->device->adapter->sched))
+	if (status == VMM_NO_MEMORY && vmm_shortage_ends_with_work(context->device->adapter->sched))
 		status = VMM_PENDING;
 	note_starving(context, status);
 	if (status != VMM_OK && status != VMM_PENDING && status != VMM_DEVICE_REMOVED)

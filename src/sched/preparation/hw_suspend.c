@@ -251,12 +251,34 @@ static bool has_abandoned_queue(const struct vmm_hw_context *context)
 	return false;
 }
 
+/*
+ * The device is in error: the context stays off the GPU for good. Its commands end with its queues.
+ */
+VMM_COLD static void stay_suspended(struct vmm_hw_context *context)
+	VMM_REQUIRES(vmm_paging_lock_class)
+{
+	struct vmm_adapter *adapter = context->device->adapter;
+
+	vmm_assert_held(&context->device->adapter->paging_lock);
+	vmm_state_lock(adapter);
+	bool released = context->state == VMM_HW_RESUMING;
+	if (released)
+		vmm_hw_suspended_locked(context);
+	vmm_state_unlock(adapter);
+	if (released)
+		vmm_progress_signal(adapter);
+}
+
 static void resume(struct vmm_hw_context *context) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = context->device->adapter;
 
 	vmm_assert_held(&context->device->adapter->paging_lock);
-	if (has_abandoned_queue(context) || atomic_load(&context->device->error) != VMM_DEVICE_OK ||
+	if (vmm_unlikely(atomic_load(&context->device->error) != VMM_DEVICE_OK)) {
+		stay_suspended(context);
+		return;
+	}
+	if (has_abandoned_queue(context) ||
 	    atomic_load(&adapter->sched->hw->resetting) >> context->node & 1)
 		return; /* the context stays off the GPU */
 	if (context->state == VMM_HW_SUSPENDED && reserve_memory(context) != VMM_OK)

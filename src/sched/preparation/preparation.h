@@ -62,10 +62,12 @@ bool vmm_hw_halt_locked(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_cl
 
 /* ---- shortage.c ---- */
 /*
- * System memory ran out. Work on the GPU, and allocations that were deallocated but not closed yet,
- * will free some. Without either of them a wait would be in vain. (Q-483)
+ * System memory ran out. Running packets, and allocations that were deallocated but not closed yet,
+ * will free some for a packet; running packets and commands, for a command of a hardware queue.
+ * Without any of them a wait would be in vain. (Q-483)
  */
-bool vmm_shortage_may_end(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_shortage_ends_with_packets(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
+bool vmm_shortage_ends_with_work(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class);
 
 /* ---- prepare.c ---- */
 /*

@@ -377,7 +377,7 @@ static vmm_status prepare_queued(struct vmm_sched *sched) VMM_REQUIRES(vmm_pagin
 			return VMM_PENDING;
 		vmm_status status = attempt(sched, dma);
 
-		if (status == VMM_NO_MEMORY && vmm_shortage_may_end(sched))
+		if (status == VMM_NO_MEMORY && vmm_shortage_ends_with_packets(sched))
 			status = VMM_PENDING;
 		/* One refused request does not cost the device: a second one does. */
 		if (status == VMM_NO_MEMORY && starved != dma) {
