@@ -356,7 +356,7 @@ def a_damaged_recording_is_shown_up_to_the_damage(folder):
     path = record(folder, '--vram', '25%', GLMARK)
     with open(path, 'r+b') as file:
         data = file.read()
-        # The beginning of a frame. Inside one a wrong size can also mean that the file ends too early.
+        # The beginning of a frame. Inside the last one a wrong size can also mean that the file ends too early.
         file.seek(data.index(ZSTD_MAGIC, cut(data, 0.5)))
         file.write(b'\xff' * 64)
     done = vidmm('top', '--batch', '-n', '0', path, code=3)

@@ -25,8 +25,7 @@ struct request {
 	struct vmm_ref **refs;
 	struct vmm_ref **added; /* the refs that are not on the list yet, without duplicates */
 	uint32_t added_count;
-	uint64_t sequence;                   /* the paging packet that must be complete */
-	const struct vmm_instance *unplaced; /* by the last attempt, which failed; else NULL */
+	uint64_t sequence; /* the paging packet that must be complete */
 };
 
 static NTSTATUS report(const struct request *r, const char *rule, uint32_t handle, const char *what)
@@ -167,10 +166,8 @@ static vmm_status place_missing(void *context) VMM_REQUIRES(vmm_paging_lock_clas
 		if (vmm_residency_list_stays_out(instance))
 			continue;
 		vmm_status status = vmm_residency_list_make(r->memory, instance, round);
-		if (status != VMM_OK) {
-			r->unplaced = instance;
+		if (status != VMM_OK)
 			return status;
-		}
 		r->sequence = vmm_max_u64(r->sequence, vmm_paging_last_of(instance));
 	}
 	return VMM_OK;
@@ -205,28 +202,38 @@ static vmm_status place_now(struct request *r) VMM_REQUIRES(vmm_paging_lock_clas
 		       : status;
 }
 
+static uint64_t largest_of(const struct request *r) VMM_REQUIRES(vmm_paging_lock_class)
+{
+	uint64_t bytes = 0;
+
+	vmm_assert_held(&r->device->adapter->paging_lock);
+	for (uint32_t i = 0; i < r->request->count; i++)
+		bytes = vmm_max_u64(bytes, r->refs[i]->allocation->size_bytes);
+	return bytes;
+}
+
 /*
- * Says which allocation has no place. The bytes fit, so no number of bytes is certain to suffice;
- * the caller that trims as many as that allocation has comes closer. (RES-05)
+ * The list fits by bytes, so no number of bytes is certain to suffice. A caller that trims as many
+ * as the largest allocation has comes closer. (RES-05)
  */
 VMM_COLD static NTSTATUS refuse_place(struct request *r, vmm_status status)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&r->device->adapter->paging_lock);
-	bool no_space = status == VMM_NO_VIDEO_MEMORY;
-	uint32_t handle = r->unplaced ? r->unplaced->handle : 0;
-	uint64_t bytes = r->unplaced ? r->unplaced->allocation->size_bytes : 0;
+	uint64_t largest = largest_of(r);
 
-	if (no_space)
-		r->request->bytes_to_trim = vmm_max_u64(r->request->bytes_to_trim, bytes);
+	if (status == VMM_NO_MEMORY)
+		return vmm_refuse_reason(
+			r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
+			"RES-05: make resident: no system memory for the paging of %u allocations",
+			r->request->count);
+	r->request->bytes_to_trim = vmm_max_u64(r->request->bytes_to_trim, largest);
 	return vmm_refuse_reason(
-		r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, handle,
-		"RES-05: make resident: no %s for allocation 0x%08x of %llu bytes%s",
-		no_space ? "free range in its segments" : "system memory to page", handle,
-		(unsigned long long)bytes,
-		no_space ? ": the device's list fits, but what is locked, pinned, listed by other "
-			   "devices or mapped as a DMA buffer stays where it is"
-			 : "");
+		r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
+		"RES-05: make resident: the device's list with these %u allocations, the largest "
+		"of %llu bytes, fits by bytes, but not into the free ranges that locked and pinned "
+		"memory and DMA buffers leave",
+		r->request->count, (unsigned long long)largest);
 }
 
 /* Places the listed allocations, or queues an operation that does. */

@@ -23,6 +23,17 @@ static uint64_t coverage(const struct vmm_va *va, uint32_t level)
 
 /* ---- memory of a table ---- */
 
+VMM_COLD static void report_no_place(const struct vmm_va *va, const struct vmm_va_table *table)
+{
+	vmm_reason(
+		va->memory->adapter->observe, STATUS_NO_MEMORY, va->process ? va->process->id : 0,
+		0,
+		"VA-11: no free range in segment %u for a page table of %llu bytes (level %u, for "
+		"addresses from 0x%llx), nor memory there that may be evicted",
+		table->segment, (unsigned long long)table->size_bytes, table->level,
+		(unsigned long long)table->base);
+}
+
 /*
  * Takes the memory of a table. In a segment its offset is a multiple of its level's alignment and
  * of the segment's pages; in system memory it is a multiple of 4096. The preparation's working set
@@ -56,6 +67,9 @@ static vmm_status allocate_memory(struct vmm_va *va, struct vmm_va_table *table,
 		.flags = VMM_RANGE_FROM_END};
 	vmm_status status =
 		vmm_residency_take_space(memory, segment, &request, preparation, &space);
+	/* A submission whose tables have no place gets a reason of its preparation. */
+	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY) && preparation == VMM_NO_PREPARATION)
+		report_no_place(va, table);
 	if (status != VMM_OK)
 		return status;
 	table->placed = true;
@@ -68,18 +82,6 @@ static vmm_status allocate_memory(struct vmm_va *va, struct vmm_va_table *table,
 		va->placed_bytes[table->segment - 1] += request.size_bytes;
 	}
 	return VMM_OK;
-}
-
-/* What the tables' segment has is locked, pinned, or tables of running processes. */
-VMM_COLD static void report_no_place(const struct vmm_va *va, const struct vmm_va_table *table)
-{
-	vmm_reason(
-		va->memory->adapter->observe, STATUS_NO_MEMORY, va->process ? va->process->id : 0,
-		0,
-		"VA-11: no free range in segment %u for a page table of %llu bytes (level %u, for "
-		"addresses from 0x%llx): what is there now has to stay",
-		table->segment, (unsigned long long)table->size_bytes, table->level,
-		(unsigned long long)table->base);
 }
 
 /* Counts the memory that the table needs in its segment, whether or not it has it. */
@@ -145,8 +147,6 @@ static vmm_status create(struct vmm_va *va, const struct vmm_va_table *shape,
 		status = VMM_NO_MEMORY;
 	if (status == VMM_OK)
 		status = allocate_memory(va, table, VMM_NO_PREPARATION);
-	if (vmm_unlikely(status == VMM_NO_VIDEO_MEMORY))
-		report_no_place(va, table);
 	if (status == VMM_OK)
 		status = initialize(va, table);
 	if (status != VMM_OK) {

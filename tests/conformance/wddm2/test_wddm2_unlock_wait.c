@@ -309,7 +309,7 @@ static void res_05_makeresident_fails_beside_the_own_process_s_locks(void **stat
 	assert_int_equal(D3DKMTMakeResident(&make), STATUS_NO_MEMORY);
 	assert_int_equal(make.NumBytesToTrim, 12 * MIB);
 	assert_true(client_told(&h.w.client, (uint32_t)STATUS_NO_MEMORY,
-				"RES-05: make resident: no free range"));
+				"RES-05: make resident: the device's list"));
 	hw_run(&h);
 	hw_stop(&h);
 }
