@@ -18,8 +18,12 @@ enum {
 	VMM_OS_IDLE_STACKS = 16,
 };
 
-/* How often a thread of the linux back end polls a held mutex before it sleeps: about 1 us. */
-#define VMM_OS_MUTEX_SPINS 64
+/*
+ * How often a thread of the linux back end polls a held mutex before it sleeps: for about 25 us,
+ * as long as a sleep and its end take. Sections of a few microseconds are common: with a shorter
+ * time threads that submit side by side slept in turns.
+ */
+#define VMM_OS_MUTEX_SPINS 1024
 
 enum vmm_os_sim_state {
 	SIM_RUNNABLE,
