@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Events come from several threads at once. */
@@ -99,6 +100,11 @@ bool client_found(const struct client *client, const char *rule)
 			client->finding[i][length] == ':';
 	pthread_mutex_unlock(&ears);
 	return found;
+}
+
+bool client_is_out_of_process(void)
+{
+	return getenv("VIDMM_OUT_OF_PROCESS") || getenv("VIDMM_SERVED");
 }
 
 bool client_told(struct client *client, uint32_t status, const char *text)

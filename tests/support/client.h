@@ -83,6 +83,12 @@ void client_stop(struct client *client);
 bool client_found(const struct client *client, const char *rule);
 void client_forget(struct client *client);
 /*
+ * Are the test's processes out-of-process clients? Their views are mapped in their own memory, and
+ * their system memory is one file, so other requests can be refused; memory by its address is a
+ * section (Q-95).
+ */
+bool client_is_out_of_process(void);
+/*
  * Returns whether there was a reason since the last call, the last has the status and its text
  * contains TEXT.
  */

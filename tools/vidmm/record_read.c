@@ -61,10 +61,10 @@ static enum record_result fail(struct record_reader *r, enum record_result resul
 /* Returns whether another frame begins in the rest of the file, behind byte 1. */
 static bool has_later_frame(const struct record_reader *r)
 {
-	static const char magic[] = {0x28, (char)0xB5, 0x2F, (char)0xFD};
+	const uint32_t magic = htole32(ZSTD_MAGICNUMBER);
 	const char *at = r->packed + r->packed_at + 1, *end = r->packed + r->packed_end;
 
-	while ((at = memmem(at, (size_t)(end - at), magic, sizeof(magic))) != NULL) {
+	while ((at = memmem(at, (size_t)(end - at), &magic, sizeof(magic))) != NULL) {
 		unsigned long long content = ZSTD_getFrameContentSize(at, (size_t)(end - at));
 
 		if (content > 0 && content <= RECORD_CHUNK_BYTES)

@@ -220,13 +220,12 @@ VMM_COLD static NTSTATUS refuse_place(struct request *r, vmm_status status)
 	VMM_REQUIRES(vmm_paging_lock_class)
 {
 	vmm_assert_held(&r->device->adapter->paging_lock);
-	uint64_t largest = largest_of(r);
-
 	if (status == VMM_NO_MEMORY)
 		return vmm_refuse_reason(
 			r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,
 			"RES-05: make resident: no system memory for the paging of %u allocations",
 			r->request->count);
+	uint64_t largest = largest_of(r);
 	r->request->bytes_to_trim = vmm_max_u64(r->request->bytes_to_trim, largest);
 	return vmm_refuse_reason(
 		r->device->adapter->observe, STATUS_NO_MEMORY, r->device->process->id, 0,

@@ -85,18 +85,6 @@ static bool release_waiting(struct vmm_hw_context *context) VMM_REQUIRES(vmm_sta
 	return any;
 }
 
-/* Returns true if the context is RUNNING and has commands on the GPU. State lock held. */
-static bool is_running(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class)
-{
-	struct vmm_list *at;
-
-	vmm_assert_held(&context->device->adapter->state_lock);
-	vmm_list_for_each (at, &context->queues)
-		if (vmm_container_of(at, struct vmm_hw_queue, link)->running_count)
-			return context->state == VMM_HW_RUNNING;
-	return false;
-}
-
 static void suspend_all(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_class)
 {
 	struct vmm_adapter *adapter = sched->adapter;
@@ -110,7 +98,7 @@ static void suspend_all(struct vmm_sched *sched) VMM_REQUIRES(vmm_paging_lock_cl
 
 		vmm_state_lock(adapter);
 		released |= release_waiting(context);
-		bool running = is_running(context);
+		bool running = vmm_hw_is_running_locked(context);
 		vmm_state_unlock(adapter);
 		if (running && !atomic_load(&adapter->removed) &&
 		    !atomic_load(&adapter->recovering))
@@ -149,7 +137,8 @@ bool vmm_hw_halt_locked(struct vmm_sched *sched)
 		const struct vmm_hw_context *context =
 			vmm_container_of(link, struct vmm_hw_context, link);
 
-		suspended &= context->state != VMM_HW_SUSPENDING && !is_running(context);
+		suspended &=
+			context->state != VMM_HW_SUSPENDING && !vmm_hw_is_running_locked(context);
 	}
 	vmm_state_unlock(sched->adapter);
 	return suspended;

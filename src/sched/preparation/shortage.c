@@ -23,33 +23,31 @@ bool vmm_shortage_ends_with_packets(struct vmm_sched *sched)
 }
 
 /*
- * Has the context commands that will complete without the caller? Those of a context that is off
- * the GPU do not: the caller may be the one who resumes it.
+ * Commands of a context that is off the GPU do not complete without the caller, who may be the one
+ * to resume it.
  */
-static bool runs(const struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class)
+static bool commands_run(const struct vmm_sched *sched) VMM_REQUIRES(vmm_state_lock_class)
 {
 	struct vmm_list *link;
 
-	vmm_assert_held(&context->device->adapter->state_lock);
-	if (context->state != VMM_HW_RUNNING || context->distrusted)
-		return false;
-	vmm_list_for_each (link, &context->queues)
-		if (vmm_container_of(link, struct vmm_hw_queue, link)->running_count)
+	vmm_assert_held(&sched->adapter->state_lock);
+	vmm_list_for_each (link, &sched->hw->contexts) {
+		const struct vmm_hw_context *context =
+			vmm_container_of(link, struct vmm_hw_context, link);
+
+		if (vmm_hw_is_running_locked(context) && !context->distrusted)
 			return true;
+	}
 	return false;
 }
 
 /* The end of any of this work wakes the worker, which tries again. */
 bool vmm_shortage_ends_with_work(struct vmm_sched *sched)
 {
-	struct vmm_list *link;
-
 	vmm_assert_held(&sched->adapter->paging_lock);
 	vmm_memory_flush_locked(sched->adapter);
 	vmm_state_lock(sched->adapter);
-	bool running = packets_run(sched);
-	vmm_list_for_each (link, &sched->hw->contexts)
-		running |= runs(vmm_container_of(link, struct vmm_hw_context, link));
+	bool running = packets_run(sched) || commands_run(sched);
 	vmm_state_unlock(sched->adapter);
 	return running;
 }

@@ -184,6 +184,9 @@ struct vmm_hw_context *vmm_hw_find_context_locked(struct vmm_device *device, uin
 	VMM_REQUIRES(vmm_paging_lock_class);
 struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_t handle)
 	VMM_REQUIRES(vmm_paging_lock_class);
+/* Returns true if the context is RUNNING and has commands on the GPU. State lock held. */
+bool vmm_hw_is_running_locked(const struct vmm_hw_context *context)
+	VMM_REQUIRES(vmm_state_lock_class);
 /* The context has left the GPU: releases its commands' memory. State lock held. */
 void vmm_hw_suspended_locked(struct vmm_hw_context *context) VMM_REQUIRES(vmm_state_lock_class);
 /* Requests the reset of an engine that does not answer. State lock held. */

@@ -43,6 +43,17 @@ struct vmm_hw_queue *vmm_hw_find_queue_locked(struct vmm_device *device, uint32_
 	return queue;
 }
 
+bool vmm_hw_is_running_locked(const struct vmm_hw_context *context)
+{
+	struct vmm_list *at;
+
+	vmm_assert_held(&context->device->adapter->state_lock);
+	vmm_list_for_each (at, &context->queues)
+		if (vmm_container_of(at, struct vmm_hw_queue, link)->running_count)
+			return context->state == VMM_HW_RUNNING;
+	return false;
+}
+
 void vmm_hw_suspended_locked(struct vmm_hw_context *context)
 {
 	struct vmm_list *at, *link;

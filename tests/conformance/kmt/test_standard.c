@@ -782,12 +782,6 @@ static void rop_03_a_shared_section_has_the_miniports_private_data(void **state)
 
 /* ---- shared heaps of client memory (ALF-40) ---- */
 
-/* Memory by its address is a section then. */
-static bool is_out_of_process(void)
-{
-	return getenv("VIDMM_OUT_OF_PROCESS") || getenv("VIDMM_SERVED");
-}
-
 /* Opens the resource once more in the same device. */
 static D3DKMT_HANDLE open_again(const struct heap *h, D3DKMT_HANDLE global)
 {
@@ -852,7 +846,7 @@ static void alf_40_the_last_handle_releases_the_memory(void **state)
 	assert_int_equal(kmt_destroy(&h.w, c.args.hResource, NULL, 0), STATUS_SUCCESS);
 	fill(&h.w, a, 0xFEED0004);
 	assert_int_equal(kmt_destroy(&h.w, 0, &a, 1), STATUS_SUCCESS);
-	if (!is_out_of_process()) /* otherwise nothing waits for the GPU */
+	if (!client_is_out_of_process()) /* otherwise nothing waits for the GPU */
 		assert_int_equal(*(uint32_t *)h.memory, 0xFEED0004);
 	/* It may be a heap again. */
 	prepare(&h, &c, HEAP);
@@ -887,7 +881,7 @@ static void alf_40_an_nt_handle_does_not_keep_the_memory(void **state)
 	assert_int_equal(kmt_destroy(&h.w, c.args.hResource, NULL, 0), STATUS_SUCCESS);
 	assert_int_equal(kmt_destroy(&h.w, open.hResource, NULL, 0), STATUS_SUCCESS);
 	open.TotalPrivateDriverDataBufferSize = sizeof(total);
-	if (is_out_of_process()) { /* the section is there as long as the resource */
+	if (client_is_out_of_process()) { /* the section is there as long as the resource */
 		assert_int_equal(D3DKMTOpenResourceFromNtHandle(&open), STATUS_SUCCESS);
 		fill(&h.w, info.hAllocation, 0xFEED0007);
 		assert_int_equal(kmt_destroy(&h.w, open.hResource, NULL, 0), STATUS_SUCCESS);

@@ -290,3 +290,18 @@ D3DKMT_HANDLE hw_theirs_in_memory(struct hw_world *h, uint64_t bytes, uint32_t f
 	wddm2_make(&h->w, &h->w.device, &queue, &allocation, 1);
 	return allocation;
 }
+
+void hw_use_theirs(struct hw_world *h, D3DKMT_HANDLE theirs)
+{
+	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h->w.device);
+	uint64_t before = world_render_submits(&h->w);
+	D3DDDI_MAKERESIDENT args;
+
+	assert_int_equal(wddm2_try_make_one(&h->w.device, &queue, theirs, &args), E_PENDING);
+	world_submit_use(&h->w.context, theirs);
+	hw_settle(h);
+	while (world_render_submits(&h->w) == before) {
+		assert_int_not_equal(scripted_complete(h->w.m, 1, 1), 0); /* paging */
+		hw_settle(h);
+	}
+}

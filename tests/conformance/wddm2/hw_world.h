@@ -75,5 +75,10 @@ D3DKMT_DEVICEEXECUTION_STATE hw_state_of(D3DKMT_HANDLE device);
 
 /* An allocation on the residency list of the fixture's device, which is another process's. */
 D3DKMT_HANDLE hw_theirs_in_memory(struct hw_world *h, uint64_t bytes, uint32_t flags);
+/*
+ * A packet of the fixture's device takes memory that commands of hardware queues use. Returns when
+ * the packet is on the GPU, which does not complete it.
+ */
+void hw_use_theirs(struct hw_world *h, D3DKMT_HANDLE theirs);
 
 #endif

@@ -53,19 +53,9 @@ static void q_483_one_refused_request_does_not_cost_the_device_of_a_hardware_que
  */
 static void suspend_by(struct hw_world *h, const struct hw_queue *q, D3DKMT_HANDLE theirs)
 {
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h->w.device);
-	uint64_t before = world_render_submits(&h->w);
-	D3DDDI_MAKERESIDENT args;
-
 	assert_int_equal(hw_submit(q, 1), STATUS_SUCCESS);
 	hw_settle(h);
-	assert_int_equal(wddm2_try_make_one(&h->w.device, &queue, theirs, &args), E_PENDING);
-	world_submit_use(&h->w.context, theirs);
-	hw_settle(h);
-	while (world_render_submits(&h->w) == before) {
-		assert_int_not_equal(scripted_complete(h->w.m, 1, 1), 0); /* paging */
-		hw_settle(h);
-	}
+	hw_use_theirs(h, theirs);
 	assert_int_equal(scripted_count(h->w.m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
 }
 
@@ -104,7 +94,7 @@ static void q_483_a_packet_does_not_wait_for_a_context_that_is_off_the_gpu(void 
 	D3DDDI_MAKERESIDENT args;
 	struct hw_world h;
 
-	if (wddm2_is_out_of_process()) /* the requests of the context are refused there */
+	if (client_is_out_of_process()) /* the requests of the context are refused there */
 		return;
 	hw_start(&h, state, NULL);
 	client_open(&h.w.client, &third);

@@ -61,24 +61,6 @@ static void res_08_lock_48_a_command_waits_until_another_process_unlocks(void **
 	hw_stop(&h);
 }
 
-/*
- * A packet of the other device needs the memory that commands of hardware queues use, and keeps it
- * until it is complete.
- */
-static void use_theirs(struct hw_world *h, D3DKMT_HANDLE theirs)
-{
-	D3DDDICB_CREATEPAGINGQUEUE queue = wddm2_queue(&h->w.device);
-	D3DDDI_MAKERESIDENT args;
-
-	assert_int_equal(wddm2_try_make_one(&h->w.device, &queue, theirs, &args), E_PENDING);
-	world_submit_use(&h->w.context, theirs);
-	hw_settle(h);
-	while (!world_render_submits(&h->w)) {
-		assert_int_not_equal(scripted_complete(h->w.m, 1, 1), 0); /* paging */
-		hw_settle(h);
-	}
-}
-
 /* The memory of a command on the GPU is given to a packet, and locked when it is to come back. */
 static void sch_11_res_08_a_suspended_context_resumes_after_the_unlock(void **state)
 {
@@ -92,7 +74,7 @@ static void sch_11_res_08_a_suspended_context_resumes_after_the_unlock(void **st
 	hw_settle(&h);
 	assert_int_equal(submitted(&h), 1);
 	/* A packet of the other device needs the memory, and keeps it until it is complete. */
-	use_theirs(&h, theirs);
+	hw_use_theirs(&h, theirs);
 	assert_int_equal(scripted_count(h.w.m, VIDMM_DDI_SUSPEND_CONTEXT), 1);
 	lock_theirs(&h, theirs);
 	hw_run(&h);
@@ -258,7 +240,7 @@ static void q_341_a_suspended_queue_ends_before_its_context_resumes(void **state
 	assert_int_equal(hw_submit(&q, 1), STATUS_SUCCESS);
 	assert_int_equal(hw_submit(&r, 1), STATUS_SUCCESS);
 	hw_settle(&h);
-	use_theirs(&h, theirs);
+	hw_use_theirs(&h, theirs);
 	lock_theirs(&h, theirs);
 	hw_run(&h);
 	hw_destroy_queue(&q);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "wddm2_world.h"
 
-#include <stdlib.h>
-
 static void version(struct scripted_miniport *m, ULONG interface_version)
 {
 	scripted_set_version(m, interface_version);
@@ -44,11 +42,6 @@ HRESULT wddm2_try_allocate(struct client_device *device, const struct scripted_a
 
 	*handle = info.hAllocation;
 	return result;
-}
-
-bool wddm2_is_out_of_process(void)
-{
-	return getenv("VIDMM_OUT_OF_PROCESS") || getenv("VIDMM_SERVED");
 }
 
 D3DKMT_HANDLE wddm2_allocate(struct client_device *device, uint64_t bytes, uint32_t segment_set)

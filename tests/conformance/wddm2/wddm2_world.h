@@ -30,14 +30,8 @@ void wddm2_stop(struct world *w);
 HRESULT wddm2_try_allocate(struct client_device *device, const struct scripted_allocation *spec,
 			   D3DKMT_HANDLE *handle);
 /* D3DDDI_MAKERESIDENT_FLAGS, D3DDDI_EVICT_FLAGS */
-#define CANT_TRIM_FURTHER 0x1u
-#define MUST_SUCCEED      0x2u
-/*
- * Are the test's processes out-of-process clients? Their views are mapped there, and their system
- * memory is one file, so other requests can be refused.
- */
-bool wddm2_is_out_of_process(void);
-
+#define CANT_TRIM_FURTHER       0x1u
+#define MUST_SUCCEED            0x2u
 #define EVICT_ONLY_IF_NECESSARY 0x1u
 #define NOT_WRITTEN_TO          0x2u
 
