@@ -19,11 +19,16 @@ enum {
 };
 
 /*
- * How often a thread of the linux back end polls a held mutex before it sleeps: for about 25 us,
- * as long as a sleep and its end take. Sections of a few microseconds are common: with a shorter
- * time threads that submit side by side slept in turns.
+ * How long a thread of the linux back end polls a held mutex before it sleeps, in pauses of the
+ * processor: 25 to 50 us, as long as a sleep and its end take. Sections of a few microseconds are
+ * common: with a shorter time threads that submit side by side slept in turns.
+ *
+ * The time between two looks doubles, up to some microseconds (exponential backoff). Each look
+ * takes the mutex's cache line from its holder, and a mutex that changes hands takes the lines of
+ * all that it guards along. So a holder that soon locks again had better do so several times before
+ * another thread finds the mutex free.
  */
-#define VMM_OS_MUTEX_SPINS 1024
+enum { VMM_OS_MUTEX_PAUSES = 2048, VMM_OS_MUTEX_PAUSES_ONCE = 256 };
 
 enum vmm_os_sim_state {
 	SIM_RUNNABLE,

@@ -68,11 +68,16 @@ static void wait_for_mutex(struct vmm_os_mutex *mutex)
 
 void vmm_os_linux_mutex_contended(struct vmm_os_mutex *mutex)
 {
-	for (int spin = 0; spin < VMM_OS_MUTEX_SPINS; spin++) {
+	int pauses = 1;
+
+	for (int paused = 0; paused < VMM_OS_MUTEX_PAUSES; paused += pauses) {
 		if (atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0 &&
 		    vmm_os_linux_mutex_try(mutex))
 			return;
-		vmm_os_pause();
+		if (pauses < VMM_OS_MUTEX_PAUSES_ONCE)
+			pauses *= 2;
+		for (int i = 0; i < pauses; i++)
+			vmm_os_pause();
 	}
 	wait_for_mutex(mutex);
 }
