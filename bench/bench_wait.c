@@ -126,7 +126,7 @@ static void *hand_off_create(const struct bench_case *self)
 	struct vmm_os_config config = {.kind = VMM_OS_LINUX};
 	struct vmm_observe *observe;
 	struct vmm_os *os;
-	struct hand_off *h = calloc(1, sizeof(*h));
+	struct hand_off *h = vmm_calloc_lines(sizeof(*h));
 
 	if (!h || !vmm_ok(vmm_os_create(&config, &os))) {
 		free(h);

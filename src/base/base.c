@@ -44,6 +44,17 @@ void *vmm_calloc(size_t count, size_t size)
 	return pointer;
 }
 
+void *vmm_calloc_lines(size_t size)
+{
+	if (vmm_fails(VMM_FAIL_ALLOCATION))
+		return NULL;
+	size = (size_t)vmm_align_up(size, VMM_CACHE_LINE);
+	void *pointer = aligned_alloc(VMM_CACHE_LINE, size);
+	if (pointer)
+		memset(pointer, 0, size);
+	return pointer;
+}
+
 vmm_status vmm_copy_in(const void *array, uint32_t count, uint32_t limit, size_t element,
 		       void **copy)
 {

@@ -138,7 +138,7 @@ vidmm_status vidmm_adapter_start(struct vidmm_host *host,
 			(struct vidmm_adapter_report){.struct_size = sizeof(*options->report)};
 	if (options->features & ~(VIDMM_FEATURE_SHARE_BACKING_STORE | VIDMM_FEATURE_HWSCH))
 		return VMM_NOT_SUPPORTED;
-	adapter = vmm_calloc(1, sizeof(*adapter));
+	adapter = vmm_calloc_lines(sizeof(*adapter));
 	if (!adapter)
 		return VMM_NO_MEMORY;
 	adapter->host = host;

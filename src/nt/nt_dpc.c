@@ -86,8 +86,10 @@ bool nt_dpc_run_next(struct vmm_nt *nt, uint64_t *slots)
 	nt_dpc_lock(nt);
 	vmm_list_remove(&runner.link);
 	nt_dpc_unlock(nt);
-	atomic_fetch_add_explicit(&nt->dpc_finished, 1, memory_order_release);
-	vmm_os_wake(nt->os, &nt->dpc_finished, UINT32_MAX);
+	/* A waiter that is not counted here looks at the queue after this change. */
+	atomic_fetch_add(&nt->dpc_finished, 1);
+	if (vmm_unlikely(atomic_load(&nt->dpc_waiters)))
+		vmm_os_wake(nt->os, &nt->dpc_finished, UINT32_MAX);
 	return true;
 }
 
@@ -158,8 +160,9 @@ VOID KeFlushQueuedDpcs(VOID)
 	nt_limit(nt, "KeFlushQueuedDpcs", PASSIVE_LEVEL);
 	if (vmm_nt_irql(nt) >= DISPATCH_LEVEL)
 		return; /* reported; a DPC that waits here would wait for itself */
+	atomic_fetch_add(&nt->dpc_waiters, 1);
 	for (;;) {
-		uint32_t finished = atomic_load_explicit(&nt->dpc_finished, memory_order_acquire);
+		uint32_t finished = atomic_load(&nt->dpc_finished);
 		bool idle;
 
 		vmm_nt_lower(nt, vmm_nt_raise(nt, DISPATCH_LEVEL));
@@ -168,6 +171,7 @@ VOID KeFlushQueuedDpcs(VOID)
 		nt_dpc_unlock(nt);
 		if (idle || vmm_os_wait(nt->os, &nt->dpc_finished, finished, VMM_OS_FOREVER,
 					"DPCs to finish", 0) == VMM_UNSUCCESSFUL)
-			return;
+			break;
 	}
+	atomic_fetch_sub(&nt->dpc_waiters, 1);
 }

@@ -108,12 +108,13 @@ struct vmm_nt {
 	bool timers_stop VMM_GUARDED_BY(nt_dispatcher_class);
 	_Atomic uint32_t timers_changed;
 
-	struct vmm_os_mutex dpc;
+	_Alignas(VMM_CACHE_LINE) struct vmm_os_mutex dpc;
 	LIST_ENTRY dpc_queue;
-	/* struct runner, on the stacks of the threads that run a DPC */
-	struct vmm_list dpc_running;
 	_Atomic uint32_t dpc_queued; /* at 0, lowering the IRQL takes no lock */
 	_Atomic uint32_t dpc_finished;
+	/* struct runner, on the stacks of the threads that run a DPC */
+	struct vmm_list dpc_running;
+	_Atomic uint32_t dpc_waiters; /* threads that wait for dpc_finished, or are about to */
 
 	struct vmm_os_mutex objects;
 	struct vmm_list threads;

@@ -42,7 +42,7 @@ struct vmm_nt *nt_caller(uint64_t **slots)
 
 vmm_status vmm_nt_create(struct vmm_os *os, const struct vmm_nt_config *config, struct vmm_nt **nt)
 {
-	struct vmm_nt *self = vmm_calloc(1, sizeof(*self));
+	struct vmm_nt *self = vmm_calloc_lines(sizeof(*self));
 	vmm_status status;
 
 	if (!self)

@@ -173,7 +173,7 @@ struct vmm_timeline {
 	 * The last number assigned. Written under the submit lock (nodes) or the paging lock
 	 * (paging).
 	 */
-	_Atomic uint64_t queued;
+	_Alignas(VMM_CACHE_LINE) _Atomic uint64_t queued;
 	/* Every packet up to this one is complete. Written under the state lock. */
 	_Atomic uint64_t completed;
 	/*
@@ -287,39 +287,40 @@ struct vmm_adapter {
 	bool hw_queues;
 
 	/*
-	 * Padding keeps the three mutexes, each with what is written under it at every call, off
-	 * each other's cache lines and off those of constants: two threads that submit take them in
-	 * turns.
+	 * Each of the three mutexes has a cache line with what is written under it at every call:
+	 * threads that submit side by side hand these lines to each other, and each costs a
+	 * submission the time of a hand-over.
 	 */
-	char pad_constants[64];
 	/* Serializes submissions: the order of sequence numbers is the order of the queue. */
-	struct vmm_os_mutex submit_lock;
+	_Alignas(VMM_CACHE_LINE) struct vmm_os_mutex submit_lock;
 	/* Number of submissions begun; written under the submit lock. */
 	_Atomic uint64_t submissions;
 	/* Number (see submissions) of the newest submission with all references marked as used. */
 	_Atomic uint64_t captured;
-	char pad_submit[64];
 	/* Guards placement of every instance, segments, paging buffers; scheduler-class DDIs. */
-	struct vmm_os_mutex paging_lock;
-	char pad_paging[64];
+	_Alignas(VMM_CACHE_LINE) struct vmm_os_mutex paging_lock;
+	/*
+	 * Incremented when an instance is moved, marked for handover, or first locked on the slow
+	 * path of WDDM 1.x. While it is unchanged, an instance found resident and unlocked still
+	 * is. Paging lock.
+	 */
+	uint64_t placements VMM_GUARDED_BY(vmm_paging_lock_class);
 	/* Guards queues, progress of nodes, device lists. Never held across a DDI. */
-	struct vmm_os_mutex state_lock;
-	char pad_state[64];
+	_Alignas(VMM_CACHE_LINE) struct vmm_os_mutex state_lock;
 
 	/* The miniport's system context on each physical adapter, in which paging runs (SCH-09). */
-	void *paging_context[VMM_LINKS_MAX];
+	_Alignas(VMM_CACHE_LINE) void *paging_context[VMM_LINKS_MAX];
 
 	struct vmm_timeline timeline[VMM_TIMELINES_MAX];
 	/*
-	 * Padding keeps `progress`, which is written often, off the cache lines that threads read
-	 * while they spin for the end of a packet.
+	 * `progress` is written often, so it is off the cache lines that threads read while they
+	 * spin for the end of a packet.
 	 */
-	char pad_before[64];
 	/* Incremented whenever a timeline completes something. Futex of all waits for the GPU. */
-	_Atomic uint32_t progress;
+	_Alignas(VMM_CACHE_LINE) _Atomic uint32_t progress;
 	_Atomic uint32_t progress_waiters;
-	char pad_after[64];
-	uint32_t spin_ns; /* how long a CPU lock spins for its packet before it sleeps; constant */
+	_Alignas(VMM_CACHE_LINE) uint32_t
+		spin_ns; /* how long a CPU lock spins for its packet before it sleeps; constant */
 	_Atomic uint32_t zombies; /* memory: closed references that wait for the GPU */
 	/* memory: pending operations of paging queues, and evictions that are due. */
 	_Atomic uint32_t paging_work;
@@ -342,12 +343,6 @@ struct vmm_adapter {
 	/* The rest is guarded by the paging lock. */
 	uint32_t allocation_count;
 	/*
-	 * Incremented when an instance is moved, marked for handover, or first locked on the slow
-	 * path of WDDM 1.x. While it is unchanged, an instance found resident and unlocked still
-	 * is.
-	 */
-	uint64_t placements VMM_GUARDED_BY(vmm_paging_lock_class);
-	/*
 	 * Placements of client objects that were refused because a paging packet still read the
 	 * range: the number of such packets, and the newest. Counted since a packet was last
 	 * prepared or an operation placed (memory: client_object.c).
@@ -355,6 +350,13 @@ struct vmm_adapter {
 	uint32_t placement_retries VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint64_t placement_retry_packet VMM_GUARDED_BY(vmm_paging_lock_class);
 };
+_Static_assert(offsetof(struct vmm_adapter, paging_lock) -
+				       offsetof(struct vmm_adapter, submit_lock) ==
+			       VMM_CACHE_LINE &&
+		       offsetof(struct vmm_adapter, state_lock) -
+				       offsetof(struct vmm_adapter, paging_lock) ==
+			       VMM_CACHE_LINE,
+	       "each mutex has one cache line with what is written under it");
 
 /* Cache entry that maps a D3DKMT handle of a device to its hazard handle without a lock. */
 struct vmm_device_cache_entry {

@@ -137,9 +137,8 @@ struct vmm_port {
 	_Atomic bool deep[VMM_PORT_PLACES];
 	_Atomic uint32_t handle_data;
 	_Atomic bool dead;
-	_Atomic bool connected;      /* interrupts are accepted: from StartDevice to StopDevice */
-	_Atomic bool listening;      /* interrupts reach the sink: from the end of start to stop */
-	_Atomic bool scheduler_busy; /* a thread is in a DDI of the scheduler class */
+	_Atomic bool connected; /* interrupts are accepted: from StartDevice to StopDevice */
+	_Atomic bool listening; /* interrupts reach the sink: from the end of start to stop */
 	/* The call gate (gate.c). */
 	_Atomic uint32_t inside; /* DDIs within other DDIs of the same thread (vmm_port_inside) */
 	_Atomic bool suspended;
@@ -153,12 +152,16 @@ struct vmm_port {
 	_Atomic uint32_t gate;
 	_Atomic uint32_t suspensions; /* number of times that a reset has emptied the miniport */
 	_Atomic(struct vmm_os_thread *) exclusive; /* the thread that closed the gate */
-	/* The lead's interrupt and DPC serve the whole link, so neither runs twice at a time. */
-	KDPC dpc;
-	_Atomic bool dpc_wanted; /* on a link: the DPC must call this port's routine */
+	/*
+	 * The lead's interrupt and DPC serve the whole link, so neither runs twice at a time.
+	 * What each packet writes is in two cache lines, this and the next.
+	 */
+	_Alignas(VMM_CACHE_LINE) KDPC dpc;
 	struct vmm_nt_interrupt interrupt;
 	/* Events since the interrupt lock was taken; guarded by it (SUB-08, SUB-11). */
 	bool notified, queued, display_notified;
+	_Atomic bool scheduler_busy; /* a thread is in a DDI of the scheduler class */
+	_Atomic bool dpc_wanted;     /* on a link: the DPC must call this port's routine */
 
 	/* Never held: vmm_port_check_rank compares their ranks with those of the caller's locks. */
 	struct vmm_os_mutex object_rank, paging_rank;
@@ -170,6 +173,9 @@ struct vmm_port {
 	struct vmm_list mappings;
 	uint8_t config[VMM_PORT_CONFIG_BYTES]; /* of a model only the header */
 };
+_Static_assert(offsetof(struct vmm_port, dpc_wanted) - offsetof(struct vmm_port, dpc) <
+		       2 * VMM_CACHE_LINE,
+	       "what each packet writes is in two cache lines");
 
 VMM_LOCK_PAIR(vmm_port_lock, vmm_port_unlock, vmm_port_lock_class, vmm_os_mutex, struct vmm_port,
 	      lock);

@@ -207,7 +207,7 @@ static void stop_device(struct vmm_port *port)
 
 static struct vmm_port *create(const struct vmm_port_options *options)
 {
-	struct vmm_port *port = vmm_calloc(1, sizeof(*port));
+	struct vmm_port *port = vmm_calloc_lines(sizeof(*port));
 
 	if (!port)
 		return NULL;

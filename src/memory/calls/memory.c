@@ -20,7 +20,7 @@ void vmm_memory_choose_model(struct vmm_adapter *adapter)
 vmm_status vmm_memory_create(struct vmm_adapter *adapter, const struct vmm_memory_engine *engine,
 			     uint64_t system_limit_bytes)
 {
-	struct vmm_memory *memory = vmm_calloc(1, sizeof(*memory));
+	struct vmm_memory *memory = vmm_calloc_lines(sizeof(*memory));
 	vmm_status status;
 
 	if (!memory)

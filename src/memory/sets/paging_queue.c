@@ -313,7 +313,9 @@ bool vmm_paging_holds_back(const struct vmm_adapter *adapter, uint64_t submissio
 void vmm_paging_packet_waits(struct vmm_adapter *adapter, bool waits)
 {
 	vmm_assert_held(&adapter->paging_lock);
-	adapter->memory->packet_waits = waits;
+	/* Each submission comes here twice: only a change is written. */
+	if (vmm_unlikely(adapter->memory->packet_waits != waits))
+		adapter->memory->packet_waits = waits;
 }
 
 uint64_t vmm_paging_blocked_searches(const struct vmm_adapter *adapter)

@@ -307,18 +307,19 @@ struct vmm_memory {
 
 	const struct vmm_policy_order *order; /* of candidates for eviction; constant */
 	uint64_t picks;                       /* searches of a queue by value so far */
-	uint64_t use_counter;
+	/* Written at each submission: these members down to touched_kept share a cache line. */
+	_Alignas(VMM_CACHE_LINE) uint64_t use_counter;
 	/*
 	 * Journal of the instances used since the lists of the segments were last sorted (lru.c).
 	 */
 	struct vmm_instance **touched;
 	uint32_t touched_max;   /* the space of the journal; constant */
 	uint32_t touched_count; /* touched_max + 1: the journal overflowed */
-	/* After an overflow: entries that are still valid and have not been read. */
-	uint32_t touched_kept;
 	/* Where submissions begin in the journal; NULL: the policy keeps no intervals. */
 	struct vmm_use_mark *marks;
 	uint32_t mark_count;
+	/* After an overflow: entries that are still valid and have not been read. */
+	uint32_t touched_kept;
 	uint64_t resident_total VMM_GUARDED_BY(vmm_paging_lock_class);
 	uint64_t peak_total VMM_GUARDED_BY(vmm_paging_lock_class);
 	struct vmm_peak_readers peaks;

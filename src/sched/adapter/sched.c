@@ -12,7 +12,7 @@ static void device_ends(struct vmm_adapter *adapter)
 
 vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 {
-	struct vmm_sched *sched = vmm_calloc(1, sizeof(*sched));
+	struct vmm_sched *sched = vmm_calloc_lines(sizeof(*sched));
 
 	if (!sched)
 		return VMM_NO_MEMORY;
@@ -31,7 +31,7 @@ vmm_status vmm_sched_create(struct vmm_adapter *adapter, uint32_t first_fence)
 		vmm_list_init(&sched->node[n].hardware);
 		sched->node[n].last_completed = sched->node[n].last_submitted =
 			sched->node[n].newest = sched->next_fence - 1;
-		atomic_store(&sched->node[n].reported, sched->next_fence - 1);
+		atomic_store(&sched->report[n].fence, sched->next_fence - 1);
 	}
 	for (uint32_t i = 0; i < VMM_PAGING_PACKETS; i++)
 		vmm_list_push_back(&sched->free_paging, &sched->paging_packet[i].link);

@@ -6,6 +6,12 @@
  */
 #include "sched/adapter/adapter.h"
 
+/* After a report that is not a completion has been recorded. */
+static void note_other(struct vmm_sched *sched, uint32_t node)
+{
+	atomic_store(&sched->report[node].faulted_or_answered, true);
+}
+
 /* DIRQL: only records (SUB-07). */
 static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA *data)
 {
@@ -17,24 +23,29 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		if (vmm_unlikely(adapter->verify_driver))
 			vmm_report_check(sched, data->DmaCompleted.NodeOrdinal,
 					 data->DmaCompleted.SubmissionFenceId);
-		vmm_report_completed(&sched->node[data->DmaCompleted.NodeOrdinal],
+		vmm_report_completed(&sched->report[data->DmaCompleted.NodeOrdinal],
 				     data->DmaCompleted.SubmissionFenceId);
 		return;
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_DMA_PREEMPTED &&
 	    data->DmaPreempted.NodeOrdinal < adapter->node_count) {
 		vmm_preempt_record(sched, data);
+		note_other(sched, data->DmaPreempted.NodeOrdinal);
 		return;
 	}
 	if (data->InterruptType == DXGK_INTERRUPT_DMA_FAULTED &&
 	    data->DmaFaulted.NodeOrdinal < adapter->node_count &&
 	    vmm_report_fault(&sched->node[data->DmaFaulted.NodeOrdinal],
-			     data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status))
+			     data->DmaFaulted.FaultedFenceId, (uint32_t)data->DmaFaulted.Status)) {
+		note_other(sched, data->DmaFaulted.NodeOrdinal);
 		return;
+	}
 	if (data->InterruptType == DXGK_INTERRUPT_DMA_PAGE_FAULTED &&
 	    data->DmaPageFaulted.NodeOrdinal < adapter->node_count &&
-	    vmm_page_fault_record(&sched->node[data->DmaPageFaulted.NodeOrdinal], data))
+	    vmm_page_fault_record(&sched->node[data->DmaPageFaulted.NodeOrdinal], data)) {
+		note_other(sched, data->DmaPageFaulted.NodeOrdinal);
 		return;
+	}
 	if (data->InterruptType == DXGK_INTERRUPT_CRTC_VSYNC) {
 		vmm_display_record(sched, data);
 		return;
@@ -49,6 +60,32 @@ static void sink_interrupt(void *context, const DXGKARGCB_NOTIFY_INTERRUPT_DATA 
 		return;
 	}
 	vmm_port_fatal(adapter->port, 0x119, 0x1, (uint64_t)data->InterruptType, 0);
+}
+
+/* The reports of a node whose engine is being reset stay where they are. (TDR-14) */
+static bool has_reports_locked(const struct vmm_sched *sched, uint32_t n)
+	VMM_REQUIRES(vmm_state_lock_class)
+{
+	const struct vmm_node_report *report = &sched->report[n];
+
+	vmm_assert_held(&sched->adapter->state_lock);
+	return (atomic_load(&report->completed) || atomic_load(&report->faulted_or_answered)) &&
+	       !sched->node[n].engine.masked;
+}
+
+/* Returns true if the node has answered a preemption request. */
+static bool apply_reports_locked(struct vmm_sched *sched, uint32_t n, uint32_t *retired)
+	VMM_REQUIRES(vmm_state_lock_class)
+{
+	_Atomic bool *others = &sched->report[n].faulted_or_answered;
+
+	vmm_assert_held(&sched->adapter->state_lock);
+	/* A report that arrives after this exchange queues another DPC. */
+	if (vmm_unlikely(atomic_load(others)))
+		(void)atomic_exchange(others, false);
+	*retired += vmm_reports_retire_locked(sched, n);
+	return vmm_unlikely(atomic_load(&sched->node[n].preempt.answered)) &&
+	       vmm_preempt_answered_locked(sched, n);
 }
 
 /* DISPATCH_LEVEL: reports take effect (SUB-07). */
@@ -68,13 +105,9 @@ static void sink_dpc(void *context)
 		vmm_state_unlock(adapter);
 		return;
 	}
-	for (uint32_t n = 0; n < adapter->node_count; n++) {
-		if (vmm_unlikely(sched->node[n].engine.masked)) /* TDR-14 */
-			continue;
-		retired += vmm_reports_retire_locked(sched, n);
-		if (vmm_unlikely(atomic_load(&sched->node[n].preempt.answered)))
-			preempted |= vmm_preempt_answered_locked(sched, n);
-	}
+	for (uint32_t n = 0; n < adapter->node_count; n++)
+		if (has_reports_locked(sched, n))
+			preempted |= apply_reports_locked(sched, n, &retired);
 	if (vmm_unlikely(sched->display != NULL))
 		preempted |= vmm_display_reported_locked(sched);
 	vmm_state_unlock(adapter);

@@ -111,15 +111,8 @@ static void forget_reports(void *context)
 {
 	struct vmm_sched *sched = context;
 
-	for (uint32_t n = 0; n < sched->adapter->node_count; n++) {
-		struct vmm_node *node = &sched->node[n];
-
-		atomic_store(&node->reported, node->last_submitted);
-		atomic_store(&node->report_pending, 0);
-		atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
-		vmm_page_faults_forget(node);
-		atomic_store(&node->preempt.answered, false);
-	}
+	for (uint32_t n = 0; n < sched->adapter->node_count; n++)
+		vmm_reports_forget(sched, n, sched->node[n].last_submitted);
 }
 
 /*

@@ -219,7 +219,8 @@ static vmm_status prepare_one(struct vmm_sched *sched, struct vmm_dma *dma)
 		status = launch_copies(sched, dma, needed);
 	if (!NT_SUCCESS(status))
 		return status;
-	adapter->placement_retries = 0;
+	if (vmm_unlikely(adapter->placement_retries))
+		adapter->placement_retries = 0;
 	if (vmm_likely(dma->end == dma->used_bytes))
 		vmm_queue_prepared(sched, dma);
 	else

@@ -16,16 +16,17 @@
  */
 #include "sched/resets/resets.h"
 
+struct forgotten {
+	struct vmm_sched *sched;
+	uint32_t node;
+};
+
 /* At DIRQL: discards the reports that the engine made before it was reset. */
 static void forget_reports(void *context)
 {
-	struct vmm_node *node = context;
+	const struct forgotten *f = context;
 
-	atomic_store(&node->reported, node->last_completed);
-	atomic_store(&node->report_pending, 0);
-	atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
-	vmm_page_faults_forget(node);
-	atomic_store(&node->preempt.answered, false);
+	vmm_reports_forget(f->sched, f->node, f->sched->node[f->node].last_completed);
 }
 
 static void unmask(struct vmm_sched *sched, uint32_t index) VMM_REQUIRES(vmm_paging_lock_class)
@@ -189,7 +190,7 @@ static void reset_engine(struct vmm_sched *sched, uint32_t index)
 		escalate(sched, index, "the packet that it aborted was paging");
 		return;
 	}
-	vmm_port_at_interrupt(adapter->port, forget_reports, node);
+	vmm_port_at_interrupt(adapter->port, forget_reports, &(struct forgotten){sched, index});
 	unmask(sched, index);
 	vmm_memory_devices_lost_locked(adapter);
 	vmm_cancel_lost(sched);

@@ -9,7 +9,7 @@
 
 void vmm_report_check(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 {
-	uint32_t reported = atomic_load(&sched->node[index].reported);
+	uint32_t reported = atomic_load(&sched->report[index].fence);
 
 	if (!vmm_fence_reached(reported, fence))
 		return;
@@ -21,17 +21,17 @@ void vmm_report_check(struct vmm_sched *sched, uint32_t index, uint32_t fence)
 		    index, fence, reported);
 }
 
-void vmm_report_completed(struct vmm_node *node, uint32_t fence)
+void vmm_report_completed(struct vmm_node_report *report, uint32_t fence)
 {
 	/*
 	 * The interrupt lock makes this the only writer. A repeated or older id is ignored
 	 * (SUB-12).
 	 */
-	if (vmm_fence_reached(atomic_load(&node->reported), fence))
+	if (vmm_fence_reached(atomic_load(&report->fence), fence))
 		return;
 	/* The DPC that will be queued is ordered after this. */
-	atomic_store_explicit(&node->reported, fence, memory_order_relaxed);
-	atomic_store_explicit(&node->report_pending, 1, memory_order_release);
+	atomic_store_explicit(&report->fence, fence, memory_order_relaxed);
+	atomic_store_explicit(&report->completed, true, memory_order_release);
 }
 
 bool vmm_report_fault(struct vmm_node *node, uint32_t fence, uint32_t status)
@@ -93,6 +93,7 @@ static uint32_t retire_report(struct vmm_sched *sched, uint32_t index, uint32_t 
 uint32_t vmm_reports_retire_locked(struct vmm_sched *sched, uint32_t index)
 {
 	struct vmm_node *node = &sched->node[index];
+	struct vmm_node_report *report = &sched->report[index];
 	uint32_t tail = atomic_load(&node->fault_tail), retired = 0, count;
 
 	vmm_assert_held(&sched->adapter->state_lock);
@@ -106,8 +107,8 @@ uint32_t vmm_reports_retire_locked(struct vmm_sched *sched, uint32_t index)
 		retired += retire_report(sched, index, fault.fence, &fault.status);
 	}
 	/* A report that arrives after this check queues another DPC. */
-	if (atomic_load(&node->report_pending) && atomic_exchange(&node->report_pending, 0)) {
-		uint32_t fence = atomic_load(&node->reported);
+	if (atomic_load(&report->completed) && atomic_exchange(&report->completed, false)) {
+		uint32_t fence = atomic_load(&report->fence);
 
 		count = retire_report(sched, index, fence, NULL);
 		retired += count;
@@ -115,6 +116,17 @@ uint32_t vmm_reports_retire_locked(struct vmm_sched *sched, uint32_t index)
 			  atomic_load(&sched->adapter->timeline[index].completed));
 	}
 	return retired;
+}
+
+void vmm_reports_forget(struct vmm_sched *sched, uint32_t index, uint32_t fence)
+{
+	struct vmm_node *node = &sched->node[index];
+
+	atomic_store(&sched->report[index].fence, fence);
+	atomic_store(&sched->report[index].completed, false);
+	atomic_store(&node->fault_tail, atomic_load(&node->fault_head));
+	vmm_page_faults_forget(node);
+	atomic_store(&node->preempt.answered, false);
 }
 
 void vmm_queue_flush_locked(struct vmm_sched *sched, uint32_t index)

@@ -44,8 +44,10 @@ void vmm_preempt_forget_locked(struct vmm_sched *sched, struct vmm_node *node)
 /* DIRQL, with VidmmVerifyDriver: a fence id that was reported before. */
 void vmm_report_check(struct vmm_sched *sched, uint32_t index, uint32_t fence);
 /* DIRQL: record the completion of a fence id; a fault, unless its ring is full. */
-void vmm_report_completed(struct vmm_node *node, uint32_t fence);
+void vmm_report_completed(struct vmm_node_report *report, uint32_t fence);
 bool vmm_report_fault(struct vmm_node *node, uint32_t fence, uint32_t status);
+/* DIRQL: discards all recorded reports of the node; fence: the newest that is complete. */
+void vmm_reports_forget(struct vmm_sched *sched, uint32_t index, uint32_t fence);
 /*
  * Applies the recorded completions and faults of the node. Returns the number of packets that
  * retired. State lock.

@@ -315,10 +315,25 @@ struct vmm_preempt {
 /* Effective priorities (order.c): 6 of idle contexts, 84 relative ones, 15 of real time. */
 #define VMM_LEVELS 105u
 
+/*
+ * What interrupts have reported about a node, written at DIRQL, read by the DPC. The DPC looks at
+ * all nodes; so that it reads one cache line for that, these are apart from the nodes.
+ */
+struct vmm_node_report {
+	_Atomic uint32_t fence;           /* newest completed fence */
+	_Atomic bool completed;           /* `fence` has not been applied yet */
+	_Atomic bool faulted_or_answered; /* a fault, a page fault or the answer to a preemption */
+};
+
 struct vmm_node {
-	/* Ready queues. State lock; packets leave them only with the paging lock held, too. */
-	struct vmm_list paging;   /* paging packets in submission order */
-	struct vmm_list contexts; /* vmm_turn.link of contexts that have prepared packets */
+	/*
+	 * ---- What each packet of the node writes: two cache lines ----
+	 */
+	/*
+	 * Ready queues: vmm_turn.link of contexts that have prepared packets. State lock; packets
+	 * leave them only with the paging lock held, too.
+	 */
+	_Alignas(VMM_CACHE_LINE) struct vmm_list contexts;
 	/*
 	 * Packets that the miniport has. State lock; the DPC removes them without the paging lock.
 	 */
@@ -327,14 +342,34 @@ struct vmm_node {
 	uint32_t hardware_count VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Packets in `contexts` that will not run. */
 	uint32_t cancelled VMM_GUARDED_BY(vmm_state_lock_class);
-	uint32_t newest; /* the newest id that the miniport was given on this node */
+	uint32_t newest;         /* the newest id that the miniport was given on this node */
+	uint32_t last_completed; /* fence */
+	uint32_t last_submitted; /* fence */
 	/* The next packet needs a newer id, which needs PASSIVE_LEVEL; counted in sched->chores. */
 	bool stale VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Node time that completed packets took. */
+	uint64_t busy_ns VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Of the first packet in `hardware` (watch.c): when it became the first. */
+	uint64_t since_ns VMM_GUARDED_BY(vmm_state_lock_class);
+	/* When the miniport was asked for its current fence; 0: not yet (SUB-14). */
+	uint64_t queried_ns VMM_GUARDED_BY(vmm_state_lock_class);
+	/* It has timed out, whatever the time (vmm_watch_expire). */
+	bool expired VMM_GUARDED_BY(vmm_state_lock_class);
+	/*
+	 * The context of the newest submission, if its device has context allocations; NULL: that
+	 * was paging, or a device without any. Paging lock.
+	 */
+	struct vmm_context *current VMM_GUARDED_BY(vmm_paging_lock_class);
+	/*
+	 * The device whose packet completed last; NULL: that was paging, or the device has ended.
+	 */
+	struct vmm_device *last_device VMM_GUARDED_BY(vmm_state_lock_class);
+
+	/* Ready queue of paging packets in submission order; guarded like `contexts`. */
+	struct vmm_list paging;
 	/* Of all clients, and of paging (counts.h). */
 	struct vmm_node_counts clients VMM_GUARDED_BY(vmm_state_lock_class);
 	struct vmm_node_counts system VMM_GUARDED_BY(vmm_state_lock_class);
-	/* Node time that completed packets took. */
-	uint64_t busy_ns VMM_GUARDED_BY(vmm_state_lock_class);
 	uint64_t clock_ns[VMM_LEVELS] VMM_GUARDED_BY(vmm_state_lock_class);
 	/*
 	 * Contexts below are named by vmm_context.live, because these members outlive contexts. A
@@ -349,42 +384,40 @@ struct vmm_node {
 	uint64_t newest_of_others;             /* newest packet that is not of newest_owner */
 	uint64_t newest_flip[VMM_SOURCES_MAX]; /* newest flip of each source on this node */
 	/* Written at DIRQL, read by the DPC. The faults are ring buffers. */
-	_Atomic uint32_t reported; /* newest completed fence that an interrupt reported */
-	_Atomic uint32_t report_pending;
 	struct vmm_fault fault[VMM_FAULTS_MAX];
 	_Atomic uint32_t fault_head, fault_tail;
 	struct vmm_page_fault page_fault[VMM_PAGE_FAULTS_MAX];
 	_Atomic uint32_t page_fault_head, page_fault_tail;
-	/*
-	 * The context of the newest submission, if its device has context allocations; NULL: that
-	 * was paging, or a device without any. Paging lock.
-	 */
-	struct vmm_context *current VMM_GUARDED_BY(vmm_paging_lock_class);
-	uint32_t last_completed; /* fence */
-	uint32_t last_submitted; /* fence */
-	/* Of the first packet in `hardware` (watch.c). State lock. */
-	/* When it became the first. */
-	uint64_t since_ns VMM_GUARDED_BY(vmm_state_lock_class);
-	/* When the miniport was asked for its current fence; 0: not yet (SUB-14). */
-	uint64_t queried_ns VMM_GUARDED_BY(vmm_state_lock_class);
-	/* It has timed out, whatever the time (vmm_watch_expire). */
-	bool expired VMM_GUARDED_BY(vmm_state_lock_class);
 	struct vmm_preempt preempt;
 	struct vmm_engine engine;
-	/*
-	 * The device whose packet completed last; NULL: that was paging, or the device has ended.
-	 */
-	struct vmm_device *last_device VMM_GUARDED_BY(vmm_state_lock_class);
 };
 
 struct vmm_sched {
 	struct vmm_adapter *adapter;
 	const struct vmm_port_caps *caps;
 	const struct vmm_working_set *working_set;
+	/*
+	 * ---- What each submission writes: one cache line ----
+	 */
+	/* Render packets to be prepared, in call order; state lock. */
+	_Alignas(VMM_CACHE_LINE) struct vmm_list prepare;
+	_Atomic uint32_t prepare_count;
+	_Atomic uint32_t ready_count; /* packets in ready queues */
+	/* Packets that the miniport has. */
+	uint32_t hardware_total VMM_GUARDED_BY(vmm_state_lock_class);
+	_Atomic uint32_t kicks; /* changes when a completion may have made packets submittable */
+	/* Patch locations of all submissions. */
+	uint64_t patches VMM_GUARDED_BY(vmm_state_lock_class);
+	/* Counts attempts to make a working set resident; identifies each of them. Paging lock. */
+	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
+	/* Its last attempt found memory, or buffers, in use; only to be compared. */
+	const struct vmm_dma *awaits_memory VMM_GUARDED_BY(vmm_paging_lock_class);
+	uint32_t next_fence; /* paging lock */
+
+	_Alignas(VMM_CACHE_LINE) struct vmm_node_report report[VMM_NODES_MAX];
 	struct vmm_node node[VMM_NODES_MAX];
 	struct vmm_list address_updates; /* address.c; paging lock */
-	struct vmm_list prepare;    /* render packets to be prepared, in call order; state lock */
-	struct vmm_list mapped_dma; /* buffers that are mapped into an aperture; paging lock */
+	struct vmm_list mapped_dma;      /* buffers that are mapped into an aperture; paging lock */
 	/* Packets for paging. State lock. */
 	struct vmm_list free_paging;
 	struct vmm_packet paging_packet[VMM_PAGING_PACKETS];
@@ -403,8 +436,6 @@ struct vmm_sched {
 	_Atomic(struct vmm_software *) completed_waits;
 	_Atomic uint32_t callbacks;   /* completion callbacks of waits in progress; a futex */
 	_Atomic bool fences_signaled; /* an interrupt reported a signaled fence (MFN-27) */
-	_Atomic uint32_t ready_count; /* packets in ready queues */
-	_Atomic uint32_t prepare_count;
 	/*
 	 * Deferred work for the next holder of the paging lock: preemption requests, engine resets,
 	 * cancellations after a lost device, packets that need a new id
@@ -413,10 +444,7 @@ struct vmm_sched {
 	_Atomic uint32_t chores;
 	_Atomic bool
 		blocked; /* the worker waits for the GPU on behalf of the first packet to prepare */
-	_Atomic uint32_t kicks;   /* changes when a completion may have made packets submittable */
 	_Atomic bool handed_over; /* the worker is to feed the GPU (vmm_sched_hand_over) */
-	/* Packets that the miniport has. */
-	uint32_t hardware_total VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Nodes with engine.device_lost set. */
 	uint32_t losing_nodes VMM_GUARDED_BY(vmm_state_lock_class);
 	struct vmm_hw *hw; /* hardware queues (hw_private.h); NULL: none */
@@ -424,18 +452,11 @@ struct vmm_sched {
 	uint32_t hw_running VMM_GUARDED_BY(vmm_state_lock_class);
 	/* Number of the newest synchronous paging packet that was submitted; state lock. */
 	uint64_t newest_synchronous VMM_GUARDED_BY(vmm_state_lock_class);
-	uint32_t next_fence; /* paging lock */
-	/* Counts attempts to make a working set resident; identifies each of them. Paging lock. */
-	uint64_t preparations VMM_GUARDED_BY(vmm_paging_lock_class);
-	/* Its last attempt found memory, or buffers, in use; only to be compared. */
-	const struct vmm_dma *awaits_memory VMM_GUARDED_BY(vmm_paging_lock_class);
 	/*
 	 * A hardware context waits for DMA buffers. A thread that ends a translation clears the
 	 * flag and wakes the worker; retirements wake it in any case.
 	 */
 	_Atomic bool hw_awaits_buffers;
-	/* Patch locations of all submissions. */
-	uint64_t patches VMM_GUARDED_BY(vmm_state_lock_class);
 	_Atomic uint64_t splits;
 	uint64_t slice_ns,
 		patience_ns; /* time slice; waiting time that counts as starvation (SCH-06) */
@@ -464,6 +485,15 @@ struct vmm_sched {
 	_Atomic bool devices_halted;       /* creation of devices is blocked */
 	_Atomic uint32_t creating_devices; /* threads that create a device */
 };
+_Static_assert(offsetof(struct vmm_node, paging) - offsetof(struct vmm_node, contexts) <=
+		       2 * VMM_CACHE_LINE,
+	       "what each packet writes of its node is in two cache lines");
+_Static_assert(
+	offsetof(struct vmm_sched, report) - offsetof(struct vmm_sched, prepare) ==
+			VMM_CACHE_LINE &&
+		sizeof(((struct vmm_sched *)NULL)->report) <= VMM_CACHE_LINE,
+	"what each submission writes, and what each DPC reads of all nodes, is one cache line "
+	"each");
 
 static inline bool vmm_fence_reached(uint32_t completed, uint32_t fence)
 {
