@@ -182,13 +182,13 @@ static inline void y_unpack(char *linear, const char *tiles, size_t stride, size
 	}
 }
 
-/* Converts one Y tile that fits the caches. */
+/* Converts one Y tile that fits the caches, and reads pairs of lines next to each other. */
 static void y_pack_cached(char *tile, const char *linear, size_t stride)
 {
 	size_t half, y;
 
-	for (half = 0; half < Y_WIDTH; half += 64)
-		for (y = 0; y < Y_ROWS; y += BLOCK_ROWS)
+	for (y = 0; y < Y_ROWS; y += BLOCK_ROWS)
+		for (half = 0; half < Y_WIDTH; half += 64)
 			transpose(tile + half / Y_COLUMN * Y_COLUMN_BYTES + y * Y_COLUMN,
 				  Y_COLUMN_BYTES, linear + y * stride + half, stride);
 }
