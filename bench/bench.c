@@ -101,6 +101,8 @@ static void calibrate(struct bench_case *bench, uint64_t round_ns)
 	}
 	double scaled = (double)steps * (double)round_ns / (double)(ns ? ns : 1);
 	bench->steps = scaled < 1 ? 1 : (uint64_t)scaled;
+	if (bench->steps < bench->steps_min)
+		bench->steps = bench->steps_min;
 }
 
 static void select_cases(const char *only)

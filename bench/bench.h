@@ -24,6 +24,8 @@ struct bench_case {
 	/* bytes per operation: reported as GB/s instead of ns; the goal is still on time */
 	uint64_t bytes;
 	uint64_t per_run; /* operations in one step of `run`; 0: 1 */
+	/* A round has at least so many steps, however long that takes; 0: as many as fit in it. */
+	uint64_t steps_min;
 	/* 2: skipped on one CPU; its goal is judged only on two CPUs that do not share a core */
 	unsigned threads;
 	uint64_t parameter; /* value for cases that share code */
