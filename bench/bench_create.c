@@ -182,9 +182,9 @@ PAIR(3, "64k_1000_live", "create.malloc_1000", 15);
 PAIR(9, "4k_1000_live", "create.pair_64k_1000_live", 0);
 PAIR(10, "4k_10000_live", "create.pair_64k_1000_live", 0);
 /*
- * The cost as the number grows; create.malloc_* is what caches impose. A virtual machine may have to
- * restore the translations of so much memory after the other cases have run, which takes
- * microseconds for each region: a round is long enough for that to be a small part.
+ * The cost as the number grows; create.malloc_* is what caches impose. On a virtual machine the
+ * translations of so much memory may be gone after the other cases have run. Each region then takes
+ * microseconds once; a round is long enough for that to be a small part.
  */
 #define MANY_PAIRS(index, text, most)                                                   \
 	BENCH(.name = "create.pair_" text, .parameter = (index), .setup = churn_create, \
