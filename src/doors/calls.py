@@ -17,7 +17,7 @@ import sys
 COLUMNS = 100
 LOCAL_BYTES = 256 # of a copy on the stack; a longer one is allocated
 COPIES = ('copy', 'copy?', 'array', 'array?')
-KEYS = ('return?', 'request', 'local', *COPIES, 'set', 'do', 'do!', 'do?', 'end', 'out', 'out!', 'out?', 'event')
+KEYS = ('quick', 'return?', 'request', 'local', *COPIES, 'set', 'do', 'do!', 'do?', 'end', 'out', 'out!', 'out?', 'event')
 NULL = ('first', 'late', 'zero', 'always', 'before')
 DOORS = ('kmt', 'umd')
 PLAIN = re.compile(r'\w+')
@@ -166,6 +166,8 @@ def read_line(call, number, fields, comment, known, seen):
         raise TableError(f'unknown or empty line: {fields[0]}')
     if key == 'event' and len(items) != 3 and items != ['failed']:
         raise TableError('event: expected the object, a count and flags, or failed')
+    if key == 'quick' and len(items) != 1:
+        raise TableError('quick: expected one expression')
     if key == 'return?' and len(items) != 2:
         raise TableError('return?: expected a condition and what is returned')
     call.lines.append((number, key, door, items, comment))
@@ -265,11 +267,13 @@ class Writer:
         self.prototypes[text] = ', '.join(declared for _, declared in given)
         return f'{text}({", ".join(value for value, _ in given)})'
 
-    def head(self):
+    def head(self, in_full=False):
         constant = 'const ' if self.direction != 'inout' else ''
         if self.door == 'kmt':
-            return header('KMT_API NTSTATUS APIENTRY', self.name, f'{constant}{self.type} *pData')
-        return header('static HRESULT APIENTRY', self.symbol(), f'HANDLE device, {constant}{self.type} *data')
+            begin = 'VMM_NOINLINE static NTSTATUS' if in_full else 'KMT_API NTSTATUS APIENTRY'
+            return header(begin, self.name + '_in_full' * in_full, f'{constant}{self.type} *pData')
+        begin = 'VMM_NOINLINE static HRESULT' if in_full else 'static HRESULT APIENTRY'
+        return header(begin, self.symbol() + '_in_full' * in_full, f'HANDLE device, {constant}{self.type} *data')
 
     def symbol(self):
         return self.name if self.door == 'kmt' else re.sub(r'([a-z0-9])([A-Z])', r'\1_\2', self.name[3:-2]).lower()
@@ -288,6 +292,16 @@ class Writer:
             lines.append('\tstruct vmm_adapter *adapter;')
         for member in self.copies:
             lines += [f'\tvoid *{member} = NULL;', f'\tuint64_t local_{member}[{LOCAL_BYTES // 8}];']
+        return lines
+
+    def quick(self):
+        """Of a call with a quick line: its function, which calls the one that makes the call step by step."""
+        umd = self.door == 'umd'
+        lines = []
+        for line in self.call.of(self.door, 'quick'):
+            lines += ['', *self.head(), '{', *statement(1, f'if (vmm_likely({line[3][0]}))'),
+                      f'\t\treturn {"S_OK" if umd else "STATUS_SUCCESS"};',
+                      *statement(1, f'return {self.symbol()}_in_full({"device, data" if umd else "pData"});'), '}']
         return lines
 
     def given(self):
@@ -458,10 +472,12 @@ class Writer:
         if len(events) != 1:
             raise TableError(f'{self.name}: expected one event line')
         begun, known_success = self.begin()
-        lines = comment_lines(0, self.call.comment or self.comment) + self.head() + ['{'] + self.declarations()
+        quick = self.quick()
+        lines = comment_lines(0, self.call.comment or self.comment) + self.head(bool(quick)) + ['{'] + self.declarations()
         lines += ([''] if self.door == 'kmt' or self.null == 'before' else []) + begun
         lines += self.work(known_success) + self.end() + self.outputs()
-        return lines + statement(1, self.leave('status', [self.expression(item) for item in events[0][3]])) + ['}']
+        lines += statement(1, self.leave('status', [self.expression(item) for item in events[0][3]])) + ['}']
+        return lines + quick
 
 
 def umd_table(calls, by_hand, unbuilt):

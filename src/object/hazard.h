@@ -96,6 +96,48 @@ VMM_ALWAYS_INLINE void *vmm_hazard_enter(struct vmm_hazard_guard *guard, enum vm
 	return vmm_hazard_enter_slow(guard, kind, handle);
 }
 /*
+ * The usual case of vmm_hazard_enter alone. `object` is NULL, and nothing was entered, if the
+ * handle is not live, if the object is paused, or if the thread has last used another world. What
+ * the caller needs to leave again is in the result, which stays in registers.
+ */
+struct vmm_hazard_entry {
+	void *object;
+	struct vmm_os *os;
+	_Atomic uint64_t *word;
+	uint64_t handle, before;
+};
+VMM_ALWAYS_INLINE void vmm_hazard_leave_quick(struct vmm_hazard_entry entry)
+{
+	const struct vmm_hazard_slot *slot =
+		&vmm_hazard_slots[entry.handle & (VMM_HAZARD_SLOTS - 1)];
+
+	atomic_store_explicit(entry.word, entry.before, memory_order_release);
+	if (vmm_unlikely(atomic_load_explicit(&slot->handle, memory_order_relaxed) != entry.handle))
+		vmm_hazard_notify(
+			&(struct vmm_hazard_guard){.os = entry.os, .handle = entry.handle});
+}
+VMM_ALWAYS_INLINE struct vmm_hazard_entry vmm_hazard_enter_quick(enum vmm_hazard_kind kind,
+								 const void *handle)
+{
+	uint64_t number = (uint64_t)(uintptr_t)handle;
+	const struct vmm_hazard_slot *slot = &vmm_hazard_slots[number & (VMM_HAZARD_SLOTS - 1)];
+	struct vmm_hazard_entry entry = {.handle = number};
+
+	if (vmm_unlikely((number >> VMM_HAZARD_KIND_SHIFT & 0xFFFF) != (uint64_t)kind ||
+			 atomic_load_explicit(&slot->handle, memory_order_acquire) != number))
+		return entry;
+	entry.os = atomic_load_explicit(&slot->os, memory_order_relaxed);
+	if (vmm_unlikely(vmm_os_here.id != VMM_OS_FRONT(entry.os)->id))
+		return entry;
+	entry.word = &vmm_os_here.own->hazard;
+	entry.before = vmm_os_hazard_publish(entry.word, number);
+	if (vmm_likely(atomic_load(&slot->handle) == number))
+		entry.object = atomic_load_explicit(&slot->object, memory_order_relaxed);
+	else
+		vmm_hazard_leave_quick(entry);
+	return entry;
+}
+/*
  * Retires the object: later calls cannot enter, and on return no call is inside. Returns the
  * object, which the caller ends. Returns NULL if it was not live or another thread is ending it.
  * Must not be called from inside a call on it.

@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include "doors/common/allocations.h"
+#include "doors/common/quick_lock.h"
 #include "doors/common/sync.h"
 #include "doors/kmt/kmt.h"
 #include "sched/hw_sched.h"
@@ -92,6 +93,36 @@ VMM_ALWAYS_INLINE NTSTATUS vmm_kmt_enter_device_inline(struct vmm_door_call *cal
 	if (vmm_unlikely(!call->device))
 		return vmm_door_no_device(call, hazard, cleaning);
 	return cleaning ? STATUS_SUCCESS : vmm_door_check_alive(call->device);
+}
+
+/* Calls of lock and unlock that only count; see doors/common/quick_lock.h. */
+static inline void *vmm_kmt_quick_device(D3DKMT_HANDLE handle)
+{
+	const struct vmm_process *process = vmm_kmt_process();
+
+	return vmm_likely(process) ? vmm_device_cache_find(process, handle) : NULL;
+}
+static inline bool vmm_kmt_quick_lock(D3DKMT_LOCK *data)
+{
+	return vmm_likely(data && !data->pPages && !data->NumPages) &&
+	       vmm_quick_lock(vmm_kmt_quick_device(data->hDevice), data->hAllocation,
+			      data->Flags.Value, false, &data->pData);
+}
+static inline bool vmm_kmt_quick_unlock(const D3DKMT_UNLOCK *data)
+{
+	return vmm_likely(data && data->NumAllocations == 1 && data->phAllocations) &&
+	       vmm_quick_unlock(vmm_kmt_quick_device(data->hDevice), data->phAllocations[0]);
+}
+static inline bool vmm_kmt_quick_lock2(D3DKMT_LOCK2 *data)
+{
+	return vmm_likely(data && !data->Flags.Value) &&
+	       vmm_quick_lock(vmm_kmt_quick_device(data->hDevice), data->hAllocation, 0, true,
+			      &data->pData);
+}
+static inline bool vmm_kmt_quick_unlock2(const D3DKMT_UNLOCK2 *data)
+{
+	return vmm_likely(data) &&
+	       vmm_quick_unlock(vmm_kmt_quick_device(data->hDevice), data->hAllocation);
 }
 
 /*

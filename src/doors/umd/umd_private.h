@@ -8,6 +8,7 @@
 #define VMM_DOORS_UMD_PRIVATE_H
 
 #include "doors/common/allocations.h"
+#include "doors/common/quick_lock.h"
 #include "doors/common/sync.h"
 #include "doors/umd/umd.h"
 #include "sched/hw_sched.h"
@@ -60,6 +61,27 @@ VMM_ALWAYS_INLINE HRESULT vmm_umd_leave_inline(const struct vmm_door_call *call,
 		status = STATUS_SUCCESS;
 	}
 	return vmm_likely(status == STATUS_SUCCESS) ? S_OK : vmm_umd_hresult(status);
+}
+
+/* Calls of lock and unlock that only count; see doors/common/quick_lock.h. */
+static inline bool vmm_umd_quick_lock(HANDLE device, D3DDDICB_LOCK *data)
+{
+	return vmm_likely(data && !data->pPages && !data->NumPages) &&
+	       vmm_quick_lock(device, data->hAllocation, data->Flags.Value, false, &data->pData);
+}
+static inline bool vmm_umd_quick_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
+{
+	return vmm_likely(data && data->NumAllocations == 1 && data->phAllocations) &&
+	       vmm_quick_unlock(device, data->phAllocations[0]);
+}
+static inline bool vmm_umd_quick_lock2(HANDLE device, D3DDDICB_LOCK2 *data)
+{
+	return vmm_likely(data && !data->Flags.Value) &&
+	       vmm_quick_lock(device, data->hAllocation, 0, true, &data->pData);
+}
+static inline bool vmm_umd_quick_unlock2(HANDLE device, const D3DDDICB_UNLOCK2 *data)
+{
+	return vmm_likely(data) && vmm_quick_unlock(device, data->hAllocation);
 }
 
 /*
