@@ -231,12 +231,12 @@ static inline void vmm_list_remove(struct vmm_list *link)
 
 /* Allocates zeroed memory, with an overflow check. NULL: no memory. vmm_free(NULL) does nothing. */
 void *vmm_calloc(size_t count, size_t size) VMM_MUST_CHECK;
-void vmm_free(void *ptr);
 /*
  * The same for one object that begins a cache line: for types with members that are aligned to
  * cache lines.
  */
 void *vmm_calloc_lines(size_t size) VMM_MUST_CHECK;
+void vmm_free(void *ptr);
 /*
  * Copies an array of a caller, which is read once. *copy: NULL for an empty array, else the caller
  * frees it. VMM_INVALID_PARAMETER: array is NULL, or count is above limit.

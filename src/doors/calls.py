@@ -166,8 +166,8 @@ def read_line(call, number, fields, comment, known, seen):
         raise TableError(f'unknown or empty line: {fields[0]}')
     if key == 'event' and len(items) != 3 and items != ['failed']:
         raise TableError('event: expected the object, a count and flags, or failed')
-    if key == 'quick' and len(items) != 1:
-        raise TableError('quick: expected one expression')
+    if key == 'quick' and (len(items) != 1 or any(line[1:3] == (key, door) for line in call.lines)):
+        raise TableError('quick: expected one line for each door, with one expression')
     if key == 'return?' and len(items) != 2:
         raise TableError('return?: expected a condition and what is returned')
     call.lines.append((number, key, door, items, comment))

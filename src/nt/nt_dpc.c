@@ -86,7 +86,10 @@ bool nt_dpc_run_next(struct vmm_nt *nt, uint64_t *slots)
 	nt_dpc_lock(nt);
 	vmm_list_remove(&runner.link);
 	nt_dpc_unlock(nt);
-	/* A waiter that is not counted here looks at the queue after this change. */
+	/*
+	 * A waiter is counted before it reads dpc_finished (Dekker pattern): a waiter that is not
+	 * seen here sees this change, and then finds the queue as it is now.
+	 */
 	atomic_fetch_add(&nt->dpc_finished, 1);
 	if (vmm_unlikely(atomic_load(&nt->dpc_waiters)))
 		vmm_os_wake(nt->os, &nt->dpc_finished, UINT32_MAX);

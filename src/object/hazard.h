@@ -131,6 +131,7 @@ VMM_ALWAYS_INLINE struct vmm_hazard_entry vmm_hazard_enter_quick(enum vmm_hazard
 		return entry;
 	entry.word = &vmm_os_here.own->hazard;
 	entry.before = vmm_os_hazard_publish(entry.word, number);
+	/* As in vmm_hazard_enter: one of the two threads sees the other's store. */
 	if (vmm_likely(atomic_load(&slot->handle) == number))
 		entry.object = atomic_load_explicit(&slot->object, memory_order_relaxed);
 	else

@@ -319,8 +319,8 @@ struct vmm_adapter {
 	/* Incremented whenever a timeline completes something. Futex of all waits for the GPU. */
 	_Alignas(VMM_CACHE_LINE) _Atomic uint32_t progress;
 	_Atomic uint32_t progress_waiters;
-	_Alignas(VMM_CACHE_LINE) uint32_t
-		spin_ns; /* how long a CPU lock spins for its packet before it sleeps; constant */
+	/* How long a CPU lock spins for its packet before it sleeps; constant. */
+	_Alignas(VMM_CACHE_LINE) uint32_t spin_ns;
 	_Atomic uint32_t zombies; /* memory: closed references that wait for the GPU */
 	/* memory: pending operations of paging queues, and evictions that are due. */
 	_Atomic uint32_t paging_work;

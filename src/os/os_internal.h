@@ -20,8 +20,9 @@ enum {
 
 /*
  * How long a thread of the linux back end polls a held mutex before it sleeps, in pauses of the
- * processor: 25 to 50 us, as long as a sleep and its end take. Sections of a few microseconds are
- * common: with a shorter time threads that submit side by side slept in turns.
+ * processor. A pause takes 10 to 45 ns, so that is as long as one or two sleeps take with their
+ * ends. Sections of a few microseconds are common: with a shorter time threads that submit side by
+ * side slept in turns.
  *
  * The time between two looks doubles, up to some microseconds (exponential backoff). Each look
  * takes the mutex's cache line from its holder, and a mutex that changes hands takes the lines of

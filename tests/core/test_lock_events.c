@@ -187,6 +187,26 @@ static void lock_41_the_counters_are_the_same_with_and_without_a_subscriber(void
 	stop(&f);
 }
 
+static void hnd_07_an_unlock_on_a_dead_device_does_not_read_its_list(void **state)
+{
+	static const D3DKMT_HANDLE *const nowhere = (const D3DKMT_HANDLE *)(uintptr_t)8;
+	const D3DDDICB_UNLOCK *no_argument = (const D3DDDICB_UNLOCK *)(const void *)nowhere;
+	struct client_device dead;
+	struct fixture f;
+
+	start(&f, *(uint32_t *)*state);
+	client_open(&f.client, &dead);
+	client_close(&dead);
+	/* An allocation is no device. */
+	D3DKMT_UNLOCK unlock = {
+		.hDevice = f.allocation[0], .NumAllocations = 1, .phAllocations = nowhere};
+	assert_int_equal(f.device.cb->pfnUnlockCb(dead.handle, no_argument), E_INVALIDARG);
+	if (!client_is_out_of_process()) /* such a client copies the list itself */
+		assert_int_equal((uint32_t)D3DKMTUnlock(&unlock), 0xC000000Du);
+	client_forget(&f.client);
+	stop(&f);
+}
+
 int main(void)
 {
 	static uint32_t models[] = {SOFTGPU_MODEL_WDDM1, SOFTGPU_MODEL_WDDM2};
@@ -197,6 +217,10 @@ int main(void)
 		{"WDDM 2.x: lock_41 the same counters with and without a subscriber",
 		 lock_41_the_counters_are_the_same_with_and_without_a_subscriber, NULL, NULL,
 		 &models[1]},
+		{"WDDM 1.x: hnd_07 an unlock on a dead device does not read its list",
+		 hnd_07_an_unlock_on_a_dead_device_does_not_read_its_list, NULL, NULL, &models[0]},
+		{"WDDM 2.x: hnd_07 an unlock on a dead device does not read its list",
+		 hnd_07_an_unlock_on_a_dead_device_does_not_read_its_list, NULL, NULL, &models[1]},
 	};
 
 	return cmocka_run_group_tests_name("lock_events", tests, NULL, NULL);

@@ -6,7 +6,8 @@
  * which keep the call's state in memory for the paths that are rarely taken.
  *
  * Each function here makes the whole call, or returns false and has done nothing. Then the caller
- * makes the call step by step.
+ * makes the call step by step, and reads its argument again as if for the first time: nothing that
+ * was read here is used any more.
  */
 #ifndef VMM_DOORS_COMMON_QUICK_LOCK_H
 #define VMM_DOORS_COMMON_QUICK_LOCK_H
@@ -63,7 +64,7 @@ VMM_ALWAYS_INLINE char *vmm_quick_lock_entered(const struct vmm_device *device, 
 VMM_ALWAYS_INLINE bool vmm_quick_lock(const void *hazard, uint32_t handle, uint32_t flags,
 				      bool lock2, void **data)
 {
-	/* A lock with Discard usually renames: it does not pay for an attempt. */
+	/* On WDDM 1.x a lock with Discard usually renames, so the attempt would be in vain. */
 	if (vmm_unlikely(flags & VMM_LOCK_DISCARD))
 		return false;
 	struct vmm_hazard_entry entry = vmm_hazard_enter_quick(VMM_HAZARD_DEVICE, hazard);
@@ -76,21 +77,35 @@ VMM_ALWAYS_INLINE bool vmm_quick_lock(const void *hazard, uint32_t handle, uint3
 	return address != NULL;
 }
 
-/* pfnUnlockCb of one allocation, D3DKMTUnlock, Unlock2; also on a device that is lost. (LOCK-33) */
+/* The unlock of one allocation, on a device that was entered; also if it is lost. (LOCK-33) */
+VMM_ALWAYS_INLINE bool vmm_quick_unlock_entered(const struct vmm_device *device, uint32_t handle)
+{
+	struct vmm_observe_set *counters = vmm_quick_counters(device, VIDMM_EVENT_UNLOCK);
+
+	if (vmm_unlikely(!counters || !vmm_fast_lock_release(device, handle)))
+		return false;
+	vmm_observe_count(&counters->types[VIDMM_EVENT_UNLOCK], 0, 0, 0, 0);
+	vmm_observe_count(&counters->types[VIDMM_EVENT_DOOR], STATUS_SUCCESS, 1, 0, 0);
+	return true;
+}
+
+/* Unlock2. */
 VMM_ALWAYS_INLINE bool vmm_quick_unlock(const void *hazard, uint32_t handle)
 {
 	struct vmm_hazard_entry entry = vmm_hazard_enter_quick(VMM_HAZARD_DEVICE, hazard);
 
 	if (vmm_unlikely(!entry.object))
 		return false;
-	struct vmm_observe_set *counters = vmm_quick_counters(entry.object, VIDMM_EVENT_UNLOCK);
-	bool done = vmm_likely(counters) && vmm_fast_lock_release(entry.object, handle);
-	if (vmm_likely(done)) {
-		vmm_observe_count(&counters->types[VIDMM_EVENT_UNLOCK], 0, 0, 0, 0);
-		vmm_observe_count(&counters->types[VIDMM_EVENT_DOOR], STATUS_SUCCESS, 1, 0, 0);
-	}
+	bool done = vmm_quick_unlock_entered(entry.object, handle);
 	vmm_hazard_leave_quick(entry);
 	return done;
+}
+
+/* pfnUnlockCb, D3DKMTUnlock: the same if the list names one allocation. */
+VMM_ALWAYS_INLINE bool vmm_quick_unlock_list_entered(const struct vmm_device *device,
+						     const uint32_t *handles, uint32_t count)
+{
+	return vmm_likely(count == 1 && handles) && vmm_quick_unlock_entered(device, handles[0]);
 }
 
 #endif

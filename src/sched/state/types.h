@@ -327,7 +327,7 @@ struct vmm_node_report {
 
 struct vmm_node {
 	/*
-	 * ---- What each packet of the node writes: two cache lines ----
+	 * ---- What packets of the node write most often: two cache lines ----
 	 */
 	/*
 	 * Ready queues: vmm_turn.link of contexts that have prepared packets. State lock; packets
@@ -487,7 +487,7 @@ struct vmm_sched {
 };
 _Static_assert(offsetof(struct vmm_node, paging) - offsetof(struct vmm_node, contexts) <=
 		       2 * VMM_CACHE_LINE,
-	       "what each packet writes of its node is in two cache lines");
+	       "what packets write most often of their node is in two cache lines");
 _Static_assert(
 	offsetof(struct vmm_sched, report) - offsetof(struct vmm_sched, prepare) ==
 			VMM_CACHE_LINE &&

@@ -15,7 +15,7 @@ static void poke_locked(struct vmm_adapter *adapter) VMM_REQUIRES(vmm_state_lock
 
 static struct vmm_adapter *adapter_create(struct vmm_os *os)
 {
-	struct vmm_adapter *adapter = calloc(1, sizeof(*adapter));
+	struct vmm_adapter *adapter = vmm_calloc_lines(sizeof(*adapter));
 
 	assert_non_null(adapter);
 	vmm_os_mutex_init(&adapter->submit_lock, os, VMM_RANK_SUBMIT, "submit");
