@@ -12,8 +12,8 @@
 #ifndef VMM_DOORS_COMMON_QUICK_LOCK_H
 #define VMM_DOORS_COMMON_QUICK_LOCK_H
 
+#include "doors/common/call.h"
 #include "memory/fast_lock.h"
-#include "object/hazard.h"
 
 /*
  * Returns the calling thread's counters of events if the door event and events of `type` would only
