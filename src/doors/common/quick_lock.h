@@ -101,11 +101,22 @@ VMM_ALWAYS_INLINE bool vmm_quick_unlock(const void *hazard, uint32_t handle)
 	return done;
 }
 
-/* pfnUnlockCb, D3DKMTUnlock: the same if the list names one allocation. */
-VMM_ALWAYS_INLINE bool vmm_quick_unlock_list_entered(const struct vmm_device *device,
-						     const uint32_t *handles, uint32_t count)
+/*
+ * pfnUnlockCb, D3DKMTUnlock: the same if the list names one allocation. The members of the caller's
+ * argument are read only if the device is live, as in the full call.
+ */
+VMM_ALWAYS_INLINE bool vmm_quick_unlock_list(const void *hazard, const uint32_t *const *handles,
+					     const uint32_t *count)
 {
-	return vmm_likely(count == 1 && handles) && vmm_quick_unlock_entered(device, handles[0]);
+	struct vmm_hazard_entry entry = vmm_hazard_enter_quick(VMM_HAZARD_DEVICE, hazard);
+
+	if (vmm_unlikely(!entry.object))
+		return false;
+	const uint32_t *list = *handles;
+	bool done =
+		vmm_likely(*count == 1 && list) && vmm_quick_unlock_entered(entry.object, list[0]);
+	vmm_hazard_leave_quick(entry);
+	return done;
 }
 
 #endif

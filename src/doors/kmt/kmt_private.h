@@ -108,18 +108,11 @@ static inline bool vmm_kmt_quick_lock(D3DKMT_LOCK *data)
 	       vmm_quick_lock(vmm_kmt_quick_device(data->hDevice), data->hAllocation,
 			      data->Flags.Value, false, &data->pData);
 }
-/* The list is read only if the device is live, as in the full call. */
 static inline bool vmm_kmt_quick_unlock(const D3DKMT_UNLOCK *data)
 {
-	struct vmm_hazard_entry entry = vmm_hazard_enter_quick(
-		VMM_HAZARD_DEVICE, vmm_likely(data) ? vmm_kmt_quick_device(data->hDevice) : NULL);
-
-	if (vmm_unlikely(!entry.object))
-		return false;
-	bool done = vmm_quick_unlock_list_entered(entry.object, data->phAllocations,
-						  data->NumAllocations);
-	vmm_hazard_leave_quick(entry);
-	return done;
+	return vmm_likely(data) &&
+	       vmm_quick_unlock_list(vmm_kmt_quick_device(data->hDevice), &data->phAllocations,
+				     &data->NumAllocations);
 }
 static inline bool vmm_kmt_quick_lock2(D3DKMT_LOCK2 *data)
 {

@@ -69,18 +69,10 @@ static inline bool vmm_umd_quick_lock(HANDLE device, D3DDDICB_LOCK *data)
 	return vmm_likely(data && !data->pPages && !data->NumPages) &&
 	       vmm_quick_lock(device, data->hAllocation, data->Flags.Value, false, &data->pData);
 }
-/* The argument is read only if the device is live, as in the full call. */
 static inline bool vmm_umd_quick_unlock(HANDLE device, const D3DDDICB_UNLOCK *data)
 {
-	struct vmm_hazard_entry entry = vmm_hazard_enter_quick(VMM_HAZARD_DEVICE, device);
-
-	if (vmm_unlikely(!entry.object))
-		return false;
-	bool done =
-		vmm_likely(data) && vmm_quick_unlock_list_entered(entry.object, data->phAllocations,
-								  data->NumAllocations);
-	vmm_hazard_leave_quick(entry);
-	return done;
+	return vmm_likely(data) &&
+	       vmm_quick_unlock_list(device, &data->phAllocations, &data->NumAllocations);
 }
 static inline bool vmm_umd_quick_lock2(HANDLE device, D3DDDICB_LOCK2 *data)
 {
