@@ -72,8 +72,8 @@ bool vmm_sync_wait_is_valid_locked(const struct vmm_sync_wait *wait)
 	vmm_assert_held(&wait->world->sync_lock);
 	return wait->nodes && wait->count && wait->missing <= wait->count &&
 	       !(wait->queued && wait->missing) &&
-	       !(wait->done && (wait->missing || wait->queued)) && (!wait->any || wait->of_cpu) &&
-	       !(wait->sleeper && wait->on_end);
+	       !(wait->done && (wait->queued || (wait->missing && !wait->sleeper))) &&
+	       (!wait->any || wait->of_cpu) && !(wait->sleeper && wait->on_end);
 }
 
 bool vmm_sync_packet_is_valid(const struct vmm_sync_packet *packet)

@@ -118,20 +118,22 @@ bool vmm_sync_wait_withdraw_locked(struct vmm_sync_wait *wait)
 {
 	vmm_assert_held(&wait->world->sync_lock);
 	vmm_assert_debug(vmm_sync_wait_is_valid_locked(wait));
-	if (wait->done)
-		return false;
 	remove_all_nodes(wait);
+	bool was_done = wait->done;
 	wait->done = true;
-	return true;
+	return !was_done;
 }
 
-/* After this the wait belongs to its sleeper again. */
+/*
+ * The nodes of a sleeper stay in the heaps until the sleeper withdraws its wait: their cache lines
+ * are those of the sleeper's CPU. A WaitAny of 64 fences has 63 such nodes, and each would cost the
+ * signal a transfer or two.
+ */
 static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_sync_batch *batch)
 	VMM_REQUIRES(vmm_sync_lock_class)
 {
 	vmm_assert_held(&wait->world->sync_lock);
 	vmm_assert_debug(!wait->done && batch->count < VMM_SYNC_BATCH);
-	remove_all_nodes(wait);
 	wait->status = status;
 	wait->done = true;
 	if (wait->sleeper) {
@@ -139,6 +141,7 @@ static void end_wait(struct vmm_sync_wait *wait, vmm_status status, struct vmm_s
 		atomic_fetch_or(&wait->sleeper->state, VMM_SLEEPER_DONE);
 		return;
 	}
+	remove_all_nodes(wait);
 	if (wait->running_callbacks)
 		atomic_fetch_add(wait->running_callbacks, 1);
 	batch->words[batch->count++] = NULL;
@@ -209,7 +212,7 @@ bool vmm_sync_deliver_locked(struct vmm_sync_object *object, struct vmm_sync_bat
 		if (batch->count == VMM_SYNC_BATCH)
 			return false;
 		remove_node(node);
-		if (is_satisfied(node->wait))
+		if (!node->wait->done && is_satisfied(node->wait))
 			end_wait(node->wait, VMM_OK, batch);
 	}
 	return true;
@@ -250,7 +253,9 @@ bool vmm_sync_cancel_locked(struct vmm_sync_object *object, struct vmm_sync_batc
 		struct vmm_sync_node *node = object->heap;
 
 		if (node->wait->of_cpu) {
-			end_wait(node->wait, VMM_CANCELLED, batch); /* SFL-30 */
+			remove_node(node);
+			if (!node->wait->done)
+				end_wait(node->wait, VMM_CANCELLED, batch); /* SFL-30 */
 			continue;
 		}
 		vmm_sync_heap_remove(&object->heap, node);

@@ -301,6 +301,91 @@ static void mfn_17_destroying_a_fence_frees_its_cpu_waits(void **state)
 	stop(&w);
 }
 
+/* A wait for any of three fences that a thread sleeps in. */
+static void begin_asleep(struct world *w, struct wait *t, struct vmm_sleeper *sleeper,
+			 struct fence *f)
+{
+	struct fence *const all[] = {&f[0], &f[1], &f[2]};
+	const uint64_t values[] = {3, 5, 7};
+
+	for (uint32_t i = 0; i < 3; i++)
+		make(w, &f[i], 0);
+	memset(sleeper, 0, sizeof(*sleeper));
+	assert_false(begin(w, t, all, values, 3, true));
+	t->wait.on_end = NULL;
+	t->wait.sleeper = sleeper;
+}
+
+static void cancel(struct world *w, struct fence *f)
+{
+	struct vmm_sync_batch batch;
+
+	vmm_sync_batch_init(&batch, w->os);
+	vmm_sync_lock(&w->world);
+	assert_true(vmm_sync_cancel_locked(&f->object, &batch));
+	vmm_sync_unlock(&w->world);
+	vmm_sync_batch_flush(&batch);
+}
+
+/* Returns whether the wait was not done. After this no fence may have a node of the wait. */
+static bool withdraw(struct world *w, struct wait *t, const struct fence *f)
+{
+	vmm_sync_lock(&w->world);
+	bool withdrawn = vmm_sync_wait_withdraw_locked(&t->wait);
+	vmm_sync_unlock(&w->world);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_null(f[i].object.heap);
+		assert_int_equal(f[i].object.waiters, 0);
+	}
+	assert_int_equal(t->wait.missing, 0);
+	assert_int_equal(w->world.sync_awaited_count, 0);
+	assert_true(vmm_list_empty(&w->world.sync_awaited));
+	return withdrawn;
+}
+
+/*
+ * Until the thread runs, the wait has nodes in the heaps of the other fences. A signal or the end
+ * of one of those removes the node there, and ends the wait no second time.
+ */
+static void mfn_15_a_sleeper_whose_wait_is_over_withdraws_it_from_the_other_fences(void **state)
+{
+	struct world w;
+	struct fence f[3];
+	struct wait t;
+	struct vmm_sleeper sleeper;
+
+	(void)state;
+	start(&w);
+	begin_asleep(&w, &t, &sleeper, f);
+	signal(&f[1], 5, false);
+	assert_int_equal(sleeper.state, VMM_SLEEPER_DONE);
+	assert_false(withdraw(&w, &t, f));
+	assert_int_equal(t.wait.status, VMM_OK);
+
+	begin_asleep(&w, &t, &sleeper, f);
+	signal(&f[1], 5, false);
+	atomic_store(&sleeper.state, 0);
+	signal(&f[0], 3, false);
+	assert_null(f[0].object.heap);
+	cancel(&w, &f[2]);
+	assert_null(f[2].object.heap);
+	assert_int_equal(sleeper.state, 0);
+	assert_int_equal(t.wait.status, VMM_OK);
+	assert_false(withdraw(&w, &t, f));
+
+	begin_asleep(&w, &t, &sleeper, f);
+	cancel(&w, &f[2]); /* SFL-30 */
+	assert_int_equal(sleeper.state, VMM_SLEEPER_DONE);
+	signal(&f[1], 5, false);
+	assert_int_equal(t.wait.status, VMM_CANCELLED);
+	assert_false(withdraw(&w, &t, f));
+
+	begin_asleep(&w, &t, &sleeper, f);
+	assert_true(withdraw(&w, &t, f));
+	assert_int_equal(sleeper.state, 0);
+	stop(&w);
+}
+
 /* Two openings of one object, as two processes have them. */
 static void end_opening(struct vmm_sync_object *object)
 {
@@ -470,6 +555,8 @@ int main(void)
 		cmocka_unit_test(mfn_16_one_signal_frees_only_satisfied_waits_of_ten_thousand),
 		cmocka_unit_test(mfn_14_mfn_15_waits_for_all_and_any_of_several_values),
 		cmocka_unit_test(mfn_14_mfn_24_a_wait_for_all_needs_all_values_at_the_same_time),
+		cmocka_unit_test(
+			mfn_15_a_sleeper_whose_wait_is_over_withdraws_it_from_the_other_fences),
 		cmocka_unit_test(mfn_17_destroying_a_fence_frees_its_cpu_waits),
 		cmocka_unit_test(mfn_26_a_starting_wait_does_not_miss_a_gpu_store),
 		cmocka_unit_test(sfl_27_sfl_28_sfl_29_the_flag_decides_which_destroy_frees_waiters),
