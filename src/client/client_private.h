@@ -262,8 +262,9 @@ void vmm_client_adopt_unlock(void) VMM_RELEASES(vmm_client_adopt_class);
 /* ---- words.c ---- */
 struct vmm_client_lock {
 	uint32_t device, handle, flags; /* D3DKMT handle of the device */
-	/* it has a list of pages; it is a Lock2, which is plain only without flags */
-	bool pages, lock2;
+	const uint32_t *pages;          /* the list of pages, or NULL */
+	uint32_t page_count;
+	bool lock2; /* it is a Lock2, which is plain only without flags */
 };
 /*
  * Locks without a message. Returns the address, or NULL: nothing has been done, and the host has to

@@ -386,7 +386,8 @@ static HRESULT lock(const void *device, D3DDDICB_LOCK *args)
 		return callback(device, VMM_WIRE_pfnLockCb, args);
 	struct vmm_client_lock request = {.handle = args->hAllocation,
 					  .flags = args->Flags.Value,
-					  .pages = args->NumPages || args->pPages};
+					  .pages = args->pPages,
+					  .page_count = args->NumPages};
 	return lock_or_call(device, VMM_WIRE_pfnLockCb, args, &request, &args->pData);
 }
 

@@ -88,7 +88,8 @@ static NTSTATUS lock(struct vidmm_connection *connection, D3DKMT_LOCK *args)
 	const struct vmm_client_lock request = {.device = args->hDevice,
 						.handle = args->hAllocation,
 						.flags = args->Flags.Value,
-						.pages = args->NumPages || args->pPages};
+						.pages = args->pPages,
+						.page_count = args->NumPages};
 	return lock_or_call(connection, VMM_WIRE_D3DKMTLock, args, &request, &args->pData);
 }
 

@@ -15,19 +15,65 @@ static struct vmm_lock_words *words_of(struct vidmm_connection *connection)
 		       : atomic_load_explicit(&connection->words, memory_order_acquire);
 }
 
-/* Returns whether the enabled word allows this lock: it only has to be counted. */
+/*
+ * WDDM 1.x: returns whether all listed pages exist (LOCK-18). *first: the first of them. Another
+ * thread may change the list, so each element is read once.
+ */
+static bool are_pages(const struct vmm_lock_word *place, const struct vmm_client_lock *lock,
+		      uint32_t *first)
+{
+	const volatile uint32_t *listed = lock->pages;
+	uint32_t pages = atomic_load_explicit(&place->pages, memory_order_relaxed);
+
+	if (!lock->page_count || !listed)
+		return false;
+	*first = listed[0];
+	bool exist = *first < pages;
+	for (uint32_t i = 1; exist && i < lock->page_count; i++)
+		exist = listed[i] < pages;
+	return exist;
+}
+
+/*
+ * Returns whether the flags and the list of pages are those of a lock that only has to be counted.
+ * *first: the page whose address it returns.
+ */
+static bool is_plain(const struct vmm_lock_word *place, bool wddm2,
+		     const struct vmm_client_lock *lock, uint32_t *first)
+{
+	*first = 0;
+	if (lock->lock2)
+		return wddm2 && !lock->flags;
+	if (!vmm_lock_flags_are_plain(wddm2, lock->flags, false))
+		return false;
+	if (wddm2 ||
+	    (!lock->page_count && !lock->pages)) /* from 2.0 on no list matters (LOCK-51) */
+		return true;
+	return !(lock->flags & (VMM_LOCK_ENTIRE | VMM_LOCK_DISCARD)) &&
+	       are_pages(place, lock, first);
+}
+
+/*
+ * Returns whether the enabled word allows this lock: it only has to be counted. *address: what the
+ * lock then returns, if the word is still the same.
+ */
 static bool may_lock(struct vidmm_connection *connection, const struct vmm_lock_word *place,
-		     const struct vmm_client_lock *lock)
+		     uint64_t word, const struct vmm_client_lock *lock, uint64_t *address)
 {
 	bool wddm2 = atomic_load_explicit(&place->wddm2, memory_order_relaxed);
+	uint32_t discard = atomic_load_explicit(&place->discard, memory_order_relaxed), first;
 
+	if (!is_plain(place, wddm2, lock, &first) ||
+	    (!lock->lock2 && (lock->flags & VMM_LOCK_DISCARD) &&
+	     !vmm_lock_discards_nothing(discard, lock->flags, word)))
+		return false;
+	*address = atomic_load_explicit(&place->address, memory_order_relaxed) +
+		   ((uint64_t)first << VMM_PAGE_SHIFT);
 	return atomic_load_explicit(&place->device, memory_order_relaxed) == lock->device &&
 	       vmm_client_is_epoch(connection,
 				   atomic_load_explicit(&place->epoch, memory_order_relaxed)) &&
 	       atomic_load_explicit(&place->views, memory_order_relaxed) <=
-		       atomic_load_explicit(&connection->views, memory_order_acquire) &&
-	       (lock->lock2 ? wddm2 && !lock->flags
-			    : vmm_lock_flags_are_plain(wddm2, lock->flags, lock->pages));
+		       atomic_load_explicit(&connection->views, memory_order_acquire);
 }
 
 void *vmm_client_lock(struct vidmm_connection *connection, const struct vmm_client_lock *lock)
@@ -41,9 +87,9 @@ void *vmm_client_lock(struct vidmm_connection *connection, const struct vmm_clie
 	while (vmm_lock_word_is_enabled_for(word, lock->handle) &&
 	       (word & VMM_LOCK_WORD_LOCKS_MAX) != VMM_LOCK_WORD_LOCKS_MAX) {
 		/* The address belongs to this version of the word, or the swap below fails. */
-		uint64_t address = atomic_load_explicit(&place->address, memory_order_relaxed);
+		uint64_t address;
 
-		if (!may_lock(connection, place, lock))
+		if (!may_lock(connection, place, word, lock, &address))
 			return NULL;
 		if (atomic_compare_exchange_weak_explicit(&place->word, &word, word + 1,
 							  memory_order_acq_rel,

@@ -60,6 +60,7 @@ struct vmm_fast_lock {
 	/* What a lock returns. Written under the paging lock before the word is enabled. */
 	_Atomic(char *) address;
 	_Atomic uint64_t size_bytes;
+	_Atomic uint32_t discard; /* enum vmm_lock_discard; written likewise */
 	/* While busy: the packet that a lock would wait for, as timeline << 56 | sequence. */
 	_Atomic uint64_t packet;
 	/* Guarded by the paging lock. */
@@ -96,10 +97,11 @@ static inline struct vmm_fast_lock *vmm_fast_lock_of(const struct vmm_device *de
 /*
  * Fast path of a CPU lock: adds one to the count if the word of HANDLE is enabled. Returns the CPU
  * address and sets *size_bytes. Returns NULL if the word is disabled or the count is at its
- * maximum; then the caller takes the slow path. Needs no lock.
+ * maximum, or if Discard in the flags may rename; then the caller takes the slow path. Needs no
+ * lock.
  */
 static inline char *vmm_fast_lock_acquire(const struct vmm_device *device, uint32_t handle,
-					  uint64_t *size_bytes)
+					  uint32_t flags, uint64_t *size_bytes)
 {
 	struct vmm_fast_lock *fast_lock = vmm_fast_lock_of(device, handle);
 
@@ -112,6 +114,11 @@ static inline char *vmm_fast_lock_acquire(const struct vmm_device *device, uint3
 		char *address = atomic_load_explicit(&fast_lock->address, memory_order_relaxed);
 
 		*size_bytes = atomic_load_explicit(&fast_lock->size_bytes, memory_order_relaxed);
+		if (vmm_unlikely(flags & VMM_LOCK_DISCARD) &&
+		    !vmm_lock_discards_nothing(
+			    atomic_load_explicit(&fast_lock->discard, memory_order_relaxed), flags,
+			    word))
+			return NULL;
 		if (vmm_likely(atomic_compare_exchange_weak_explicit(&fast_lock->word, &word,
 								     word + 1, memory_order_acq_rel,
 								     memory_order_acquire)))

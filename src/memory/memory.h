@@ -421,7 +421,7 @@ static inline bool vmm_lock_fast(struct vmm_device *device, struct vmm_lock_requ
 	 */
 	if (vmm_unlikely(atomic_load_explicit(&adapter->recovering, memory_order_relaxed)))
 		return false;
-	address = vmm_fast_lock_acquire(device, request->handle, &bytes);
+	address = vmm_fast_lock_acquire(device, request->handle, request->flags, &bytes);
 	if (vmm_unlikely(!address))
 		return false;
 	request->data = address;

@@ -427,8 +427,8 @@ static inline bool vmm_sync_quick_is_valid(const struct vmm_sync *sync)
 }
 /*
  * The wait has nodes; `missing` of them, at most all, are in heaps, or they are in queues. A wait
- * that is done is in neither, unless its sleeper has yet to withdraw it from the heaps. Only waits of the CPU are for any of their objects. The end is
- * announced in one way.
+ * that is done is in neither, unless its sleeper has yet to withdraw it from the heaps. Only waits
+ * of the CPU are for any of their objects. The end is announced in one way.
  */
 bool vmm_sync_wait_is_valid_locked(const struct vmm_sync_wait *wait)
 	VMM_REQUIRES(vmm_sync_lock_class);

@@ -21,7 +21,8 @@
 #include "support/connect.h"
 #include "support/client.h"
 
-enum { IGNORE_SYNC = 0x8, DISCARD = 0x80 };
+enum { WRITE_ONLY = 0x2, IGNORE_SYNC = 0x8, LOCK_ENTIRE = 0x10, DISCARD = 0x80 };
+enum { NO_EXISTING_REFERENCE = 0x100 };
 
 struct world {
 	struct client host;
@@ -223,7 +224,7 @@ static void an_idle_allocation_is_locked_without_a_message(void **state)
 }
 
 /*
- * Locks with further flags or page lists go to the host, which reads how often the word was locked.
+ * Locks with further flags go to the host, which reads how often the word was locked.
  * (LOCK-27, LOCK-29)
  */
 static void the_host_counts_locks_by_the_word(void **state)
@@ -246,6 +247,118 @@ static void the_host_counts_locks_by_the_word(void **state)
 	uint64_t again = requests(&w);
 	assert_int_equal(try_lock(&p, allocation, DISCARD, NULL), S_OK);
 	assert_int_equal(requests(&w), again + 1);
+	end(&w, &p);
+}
+
+/*
+ * With one instance, Discard with NoExistingReference returns that instance, once it is not locked.
+ * While it is locked the host creates a second one, and from then on chooses between them.
+ */
+static void ren_12_discard_of_a_single_instance_sends_no_message(void **state)
+{
+	const uint32_t flags = WRITE_ONLY | DISCARD | NO_EXISTING_REFERENCE;
+	struct world w;
+	struct program p;
+	void *again;
+
+	(void)state;
+	D3DKMT_HANDLE allocation = begin(&w, &p);
+	unlock(&p, allocation);
+	void *first = lock(&p, allocation);
+	unlock(&p, allocation);
+	uint64_t before = requests(&w);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(try_lock(&p, allocation, flags, &again), S_OK);
+		assert_ptr_equal(again, first);
+		unlock(&p, allocation);
+	}
+	assert_int_equal(requests(&w), before);
+	(void)lock(&p, allocation);
+	D3DDDICB_LOCK args = {.hAllocation = allocation, .Flags.Value = flags};
+	assert_int_equal(p.cb->pfnLockCb(p.handle, &args), S_OK);
+	assert_int_not_equal(args.hAllocation, allocation);
+	assert_ptr_not_equal(args.pData, first);
+	unlock(&p, args.hAllocation);
+	unlock(&p, allocation);
+	uint64_t two = requests(&w);
+	assert_int_equal(p.cb->pfnLockCb(p.handle, &args), S_OK);
+	assert_int_equal(requests(&w), two + 1);
+	unlock(&p, args.hAllocation);
+	end(&w, &p);
+}
+
+static HRESULT try_pages(struct program *p, D3DKMT_HANDLE allocation, uint32_t flags,
+			 const UINT *pages, uint32_t count, void **data)
+{
+	D3DDDICB_LOCK args = {.hAllocation = allocation,
+			      .NumPages = count,
+			      .pPages = pages,
+			      .Flags.Value = flags};
+	HRESULT result = p->cb->pfnLockCb(p->handle, &args);
+
+	*data = args.pData;
+	return result;
+}
+
+/* The address is that of the first listed page. Lists that break a rule go to the host. */
+static void lock_18_a_list_of_pages_sends_no_message(void **state)
+{
+	static const UINT pages[] = {3, 1, 15}, beyond[] = {0, 16};
+	struct world w;
+	struct program p;
+	void *data;
+
+	(void)state;
+	D3DKMT_HANDLE allocation = begin(&w, &p);
+	unlock(&p, allocation);
+	char *base = (char *)lock(&p, allocation);
+	unlock(&p, allocation);
+	uint64_t before = requests(&w);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(try_pages(&p, allocation, WRITE_ONLY, &pages[i], 3 - i, &data),
+				 S_OK);
+		assert_ptr_equal(data, base + pages[i] * 4096);
+		unlock(&p, allocation);
+	}
+	assert_int_equal(requests(&w), before);
+	assert_int_equal(try_pages(&p, allocation, 0, beyond, 2, &data), E_INVALIDARG);
+	assert_true(client_found(&w.host, "LOCK-18"));
+	client_forget(&w.host);
+	assert_int_equal(try_pages(&p, allocation, 0, NULL, 1, &data), E_INVALIDARG);
+	assert_true(client_found(&w.host, "LOCK-18"));
+	client_forget(&w.host);
+	assert_int_equal(try_pages(&p, allocation, LOCK_ENTIRE, pages, 3, &data), E_INVALIDARG);
+	assert_true(client_found(&w.host, "LOCK-17"));
+	client_forget(&w.host);
+	assert_int_equal(requests(&w), before + 3);
+	end(&w, &p);
+}
+
+/* A reclaim enables the word again; while the allocation is offered the host refuses the lock. */
+static void ofr_06_a_lock_after_a_reclaim_sends_no_message(void **state)
+{
+	struct world w;
+	struct program p;
+	BOOL discarded = TRUE;
+
+	(void)state;
+	D3DKMT_HANDLE allocation = begin(&w, &p);
+	*lock(&p, allocation) = 77;
+	assert_int_equal(unlock_times(&p, allocation, 2), S_OK);
+	D3DDDICB_OFFERALLOCATIONS offer = {.HandleList = &allocation,
+					   .NumAllocations = 1,
+					   .Priority = D3DDDI_OFFER_PRIORITY_LOW};
+	D3DDDICB_RECLAIMALLOCATIONS reclaim = {
+		.HandleList = &allocation, .NumAllocations = 1, .pDiscarded = &discarded};
+	assert_int_equal(p.cb->pfnOfferAllocationsCb(p.handle, &offer), S_OK);
+	assert_int_equal(try_lock(&p, allocation, 0, NULL), E_INVALIDARG);
+	client_forget(&w.host); /* LOCK-25 */
+	assert_int_equal(p.cb->pfnReclaimAllocationsCb(p.handle, &reclaim), S_OK);
+	assert_false(discarded);
+	uint64_t before = requests(&w);
+	assert_int_equal(*lock(&p, allocation), 77);
+	unlock(&p, allocation);
+	assert_int_equal(requests(&w), before);
 	end(&w, &p);
 }
 
@@ -860,6 +973,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_idle_allocation_is_locked_without_a_message),
 		cmocka_unit_test(the_host_counts_locks_by_the_word),
+		cmocka_unit_test(ren_12_discard_of_a_single_instance_sends_no_message),
+		cmocka_unit_test(lock_18_a_list_of_pages_sends_no_message),
+		cmocka_unit_test(ofr_06_a_lock_after_a_reclaim_sends_no_message),
 		cmocka_unit_test(a_handle_of_another_device_goes_to_the_host),
 		cmocka_unit_test(q_110_a_subscriber_gets_an_event_for_each_lock),
 		cmocka_unit_test(a_removed_adapter_is_not_locked),

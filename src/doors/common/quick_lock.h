@@ -52,7 +52,7 @@ VMM_ALWAYS_INLINE char *vmm_quick_lock_entered(const struct vmm_device *device, 
 
 	if (vmm_unlikely(!plain || !counters || !vmm_quick_may_lock(device)))
 		return NULL;
-	char *address = vmm_fast_lock_acquire(device, handle, &bytes);
+	char *address = vmm_fast_lock_acquire(device, handle, flags, &bytes);
 	if (vmm_unlikely(!address))
 		return NULL;
 	vmm_observe_count(&counters->types[VIDMM_EVENT_LOCK], flags, 0, bytes, handle);

@@ -225,6 +225,9 @@ static uint32_t reclaim_one(struct reclaim *r, struct vmm_ref *ref)
 		result = VMM_RECLAIM_DISCARDED;
 	}
 	record_listed(r, ref);
+	/* Most clients lock next what they reclaim. */
+	if (result == VMM_RECLAIM_OK && !ref->instance->has_fast_lock)
+		vmm_fast_lock_enable(ref);
 	vmm_event(r->device->adapter->observe, VIDMM_EVENT_RECLAIM, r->device->process->id,
 		  ref->handle, 0, allocation->size_bytes, result, 0, 0);
 	return result;

@@ -585,7 +585,8 @@ NTSTATUS vmm_lock_synchronized(struct vmm_device *device, struct vmm_lock_reques
 	if ((request->flags & VMM_LOCK_DISCARD) && discard_fast(device, request))
 		return STATUS_SUCCESS;
 	/* LOCK-08 */
-	if ((request->flags & VMM_LOCK_DONOT_WAIT) && is_plain(adapter, request->flags, request) &&
+	if ((request->flags & VMM_LOCK_DONOT_WAIT) && !(request->flags & VMM_LOCK_DISCARD) &&
+	    is_plain(adapter, request->flags, request) &&
 	    vmm_fast_lock_is_busy(device, request->handle, &timeline, &sequence)) {
 		vmm_event_inline(adapter->observe, VIDMM_EVENT_WAIT, device->process->id,
 				 request->handle, VIDMM_WAIT_DECLINED, 0, timeline, sequence, 0);

@@ -5,13 +5,6 @@
 
 #include "memory/state/state.h"
 
-/* Is the allocation never renamed, even by a lock with Discard? (REN-14) */
-static inline bool vmm_allocation_is_never_renamed(const struct vmm_allocation *allocation)
-{
-	return allocation->shared | allocation->pinned | allocation->primary |
-	       vmm_is_existing(allocation);
-}
-
 /* ---- lock.c ---- */
 /*
  * pfnLockCb on an adapter of WDDM 1.x, for locks that vmm_lock_fast did not serve: waits for the

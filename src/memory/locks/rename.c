@@ -169,6 +169,8 @@ static struct vmm_ref *grow(struct vmm_device *device, const struct vmm_ref *lik
 		vmm_free(instance);
 		return NULL;
 	}
+	/* The fast lock of a single instance serves Discard, too (VMM_LOCK_DISCARD_KEEPS). */
+	vmm_fast_lock_disable(like->instance);
 	vmm_instance_init(instance, like->allocation);
 	instance->handle = ref->handle;
 	instance->state = VMM_INSTANCE_RETIRED; /* in the pool until a lock takes it */

@@ -324,12 +324,27 @@ static void enable_client_word(struct vmm_fast_lock *fast_lock, uint32_t locks)
 	atomic_store_explicit(&word->device, device->handle, memory_order_relaxed);
 	atomic_store_explicit(&word->wddm2, device->adapter->client_synchronizes,
 			      memory_order_relaxed);
+	atomic_store_explicit(&word->discard,
+			      atomic_load_explicit(&fast_lock->discard, memory_order_relaxed),
+			      memory_order_relaxed);
+	/* On a link the store may have more; a list that names those goes to the host. (SWZ-30) */
+	uint64_t pages = instance->allocation->size_bytes >> VMM_PAGE_SHIFT;
+	atomic_store_explicit(&word->pages, (uint32_t)vmm_min_u64(pages, UINT32_MAX),
+			      memory_order_relaxed);
 	instance->has_fast_lock = fast_lock->enabled = fast_lock->out_of_process = true;
 	publish(fast_lock, 0);
 	atomic_store_explicit(&word->word,
 			      atomic_load_explicit(&fast_lock->word, memory_order_relaxed) |
 				      VMM_FAST_LOCK_ENABLED | locks,
 			      memory_order_release);
+}
+
+/* While the word is enabled the allocation gets no further instance: rename.c disables it first. */
+static enum vmm_lock_discard discard_of(const struct vmm_allocation *allocation)
+{
+	if (allocation->adapter->client_synchronizes || vmm_allocation_is_never_renamed(allocation))
+		return VMM_LOCK_DISCARD_IGNORED;
+	return allocation->instance_count == 1 ? VMM_LOCK_DISCARD_KEEPS : VMM_LOCK_DISCARD_RENAMES;
 }
 
 void vmm_fast_lock_enable_checked(struct vmm_ref *ref)
@@ -341,6 +356,8 @@ void vmm_fast_lock_enable_checked(struct vmm_ref *ref)
 	vmm_assert(!fast_lock->enabled && !fast_lock->busy);
 	atomic_store_explicit(&fast_lock->address, instance->view.address, memory_order_relaxed);
 	atomic_store_explicit(&fast_lock->size_bytes, instance->allocation->size_bytes,
+			      memory_order_relaxed);
+	atomic_store_explicit(&fast_lock->discard, discard_of(instance->allocation),
 			      memory_order_relaxed);
 	if (vmm_unlikely(fast_lock->client_word != NULL)) {
 		enable_client_word(fast_lock, ref->lock_count);

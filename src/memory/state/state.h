@@ -14,6 +14,13 @@ static inline bool vmm_is_existing(const struct vmm_allocation *allocation)
 	return (allocation->flags & VMM_ALLOCATION_EXISTING) != 0;
 }
 
+/* Is the allocation never renamed, even by a lock with Discard? (REN-14) */
+static inline bool vmm_allocation_is_never_renamed(const struct vmm_allocation *allocation)
+{
+	return allocation->shared | allocation->pinned | allocation->primary |
+	       vmm_is_existing(allocation);
+}
+
 /*
  * ShareBackingStoreWithKmd: the miniport has the address of the backing store. The store therefore
  * lives as long as the allocation. (ALF-30)

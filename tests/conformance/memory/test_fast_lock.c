@@ -254,7 +254,8 @@ static void fast_path_locks_take_no_mutex(void **state)
 	start_holder(&holder, &l);
 	unsigned wrong = 0;
 	for (unsigned i = 0; i < TIMES; i++)
-		wrong += plain(&l, 0) + thunked(&l) + donotwait_refused(&l);
+		wrong += plain(&l, 0) + thunked(&l) + donotwait_refused(&l) +
+			 plain(&l, WRITE_ONLY | DISCARD | NO_EXISTING_REFERENCE);
 	stop_holder(&holder);
 	assert_int_equal(wrong, 0);
 	locks_stop(&l);

@@ -435,6 +435,45 @@ static void ren_12_ref_08_noexistingreference_may_reuse_any_instance(void **stat
 	world_stop(&w);
 }
 
+/*
+ * An idle allocation with one instance keeps it, and its lock word. While that instance is locked
+ * Discard creates another one; after that NoExistingReference cycles through both.
+ */
+static void ren_12_a_single_instance_is_reused_only_while_it_is_not_locked(void **state)
+{
+	struct world w;
+
+	world_start(&w, state, NULL);
+	D3DKMT_HANDLE a = client_allocate(&w.device, PAGE, CPU), handle = a;
+	uint32_t *first = client_lock(&w.device, a, 0), *again;
+
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(client_try_lock(&w.device, &handle,
+						 DISCARD | NO_EXISTING_REFERENCE, (void **)&again),
+				 S_OK);
+		assert_int_equal(handle, a);
+		assert_ptr_equal(again, first);
+		assert_int_equal(client_unlock(&w.device, a), S_OK);
+	}
+	client_lock(&w.device, a, 0);
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL),
+			 S_OK);
+	assert_int_not_equal(handle, a);
+	assert_int_equal(client_unlock(&w.device, a), S_OK);
+	assert_int_equal(client_unlock(&w.device, handle), S_OK);
+	D3DKMT_HANDLE other = handle;
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL),
+			 S_OK);
+	assert_int_equal(handle, a);
+	assert_int_equal(client_unlock(&w.device, handle), S_OK);
+	assert_int_equal(client_try_lock(&w.device, &handle, DISCARD | NO_EXISTING_REFERENCE, NULL),
+			 S_OK);
+	assert_int_equal(handle, other);
+	assert_int_equal(client_unlock(&w.device, handle), S_OK);
+	world_stop(&w);
+}
+
 static void ren_13_noexistingreference_alone_changes_nothing(void **state)
 {
 	struct world w;
@@ -815,6 +854,7 @@ int main(void)
 		BOTH(ren_10_ref_10_with_a_full_list_discard_waits_for_a_retired_instance),
 		BOTH(ren_11_without_a_retired_instance_discard_fails_at_once),
 		BOTH(ren_12_ref_08_noexistingreference_may_reuse_any_instance),
+		BOTH(ren_12_a_single_instance_is_reused_only_while_it_is_not_locked),
 		BOTH(ren_13_noexistingreference_alone_changes_nothing),
 		BOTH(ren_15_writes_after_a_discard_reach_the_gpu),
 		BOTH(ren_16_ref_02_a_used_instance_retires_the_older_ones),

@@ -25,6 +25,8 @@ struct state {
 	uint8_t enabled, count;
 	uint8_t live; /* the handle that exists */
 	uint8_t submissions, captured, busy;
+	uint8_t two;   /* the allocation of handle 1 has two instances */
+	uint8_t keeps; /* beside the word: Discard returns the instance that it names */
 	uint8_t lost, loss_done, epoch, word_epoch; /* the last: the epoch of the enabling */
 	uint8_t held[3];                            /* locks that each handle holds */
 	struct thread thread[MODEL_THREADS];
@@ -125,7 +127,7 @@ static void use(struct run *run, const struct state *s, const struct thread *t)
 		claim(run, t->address == handle_of(t), "the address is that of the handle");
 }
 
-static void swap(struct run *run, struct state *s, struct thread *t)
+static void swap(struct run *run, struct state *s, struct thread *t, bool discards)
 {
 	if (!same(run, s->word, t->word)) {
 		t->at = READ;
@@ -134,6 +136,8 @@ static void swap(struct run *run, struct state *s, struct thread *t)
 	claim(run, s->live == handle_of(t), "only a live handle is locked");
 	claim(run, !s->busy || s->live != 1, "an instance locked on the fast path is idle");
 	claim(run, !t->late, "a lock that begins after the loss is refused");
+	claim(run, !discards || !(s->two && s->live == 1), "Discard keeps only a single instance");
+	claim(run, !discards || !s->word.count, "Discard keeps no locked instance");
 	s->word.count++;
 	s->held[handle_of(t)]++;
 	if (run->fault != MODEL_ADDRESS_AFTER_SWAP)
@@ -141,26 +145,45 @@ static void swap(struct run *run, struct state *s, struct thread *t)
 	t->at = run->fault == MODEL_ADDRESS_AFTER_SWAP ? LATE_ADDRESS : HOLD;
 }
 
-static int step_fast_path(struct run *run, struct state *s, struct thread *t)
+/* What a thread does that cannot lock by the word. A discarder does nothing else. */
+static void leave_fast_path(struct thread *t, bool discards)
 {
+	if (discards)
+		next_round(t);
+	else
+		t->at = SLOW_LOCK;
+}
+
+static int step_fast_path(struct run *run, struct state *s, struct thread *t, bool discards)
+{
+	bool counts = run->fault != MODEL_DISCARD_IGNORES_COUNT;
+
 	switch (t->at) {
 	case READ:
 		t->late = t->began ? t->late : s->loss_done;
 		t->began = run->out_of_process;
 		t->word = s->word;
-		t->at = is_mine(t) ? READ_ADDRESS : SLOW_LOCK;
+		t->at = READ_ADDRESS;
+		if (!is_mine(t))
+			leave_fast_path(t, discards);
 		return STEPPED;
 	case READ_ADDRESS:
+		if (discards && (!s->keeps || (counts && t->word.count))) {
+			leave_fast_path(t, discards);
+			return STEPPED;
+		}
 		t->address = s->address;
 		t->epoch = s->word_epoch;
 		t->at = run->out_of_process && run->fault != MODEL_EPOCH_IGNORED ? READ_EPOCH
 										 : SWAP;
 		return STEPPED;
 	case READ_EPOCH:
-		t->at = s->epoch == t->epoch ? SWAP : SLOW_LOCK;
+		t->at = SWAP;
+		if (s->epoch != t->epoch)
+			leave_fast_path(t, discards);
 		return STEPPED;
 	case SWAP:
-		swap(run, s, t);
+		swap(run, s, t, discards);
 		return STEPPED;
 	case LATE_ADDRESS:
 		t->address = s->address;
@@ -249,6 +272,7 @@ static int step_enabling(const struct run *run, struct state *s, struct thread *
 		return STEPPED;
 	case ENABLE_ADDRESS:
 		s->address = handle_of(t);
+		s->keeps = !(s->two && s->live == 1);
 		t->at = ENABLE;
 		return STEPPED;
 	default: /* ENABLE */
@@ -302,7 +326,8 @@ static int step_locker(struct run *run, struct state *s, unsigned self)
 
 	if (t->at == FINISHED)
 		return ENDED;
-	return t->at <= SWAP_BACK ? step_fast_path(run, s, t) : step_slow_path(run, s, t, self);
+	return t->at <= SWAP_BACK ? step_fast_path(run, s, t, run->kind[self] == MODEL_DISCARDER)
+				  : step_slow_path(run, s, t, self);
 }
 
 /* ---- the other threads ---- */
@@ -400,6 +425,32 @@ static int step_submitter(struct run *run, struct state *s, unsigned self)
 	}
 }
 
+static int step_grower(const struct run *run, struct state *s, unsigned self)
+{
+	struct thread *t = &s->thread[self];
+
+	switch (t->at++) {
+	case 0:
+		if (take(s, self))
+			return STEPPED;
+		t->at = 0;
+		return BLOCKED;
+	case 1:
+		if (run->fault != MODEL_GROWER_DOES_NOT_DISABLE)
+			disable(s);
+		return STEPPED;
+	case 2:
+		s->two = s->live == 1;
+		return STEPPED;
+	case 3:
+		s->lock = 0;
+		return STEPPED;
+	default:
+		t->at--;
+		return ENDED;
+	}
+}
+
 static int step_loser(const struct run *run, struct state *s, unsigned self)
 {
 	struct thread *t = &s->thread[self];
@@ -426,6 +477,7 @@ static int step(struct run *run, struct state *s, unsigned self)
 {
 	switch (run->kind[self]) {
 	case MODEL_LOCKER:
+	case MODEL_DISCARDER:
 		return step_locker(run, s, self);
 	case MODEL_MOVER:
 		return step_mover(run, s, self);
@@ -435,6 +487,8 @@ static int step(struct run *run, struct state *s, unsigned self)
 		return step_submitter(run, s, self);
 	case MODEL_LOSER:
 		return step_loser(run, s, self);
+	case MODEL_GROWER:
+		return step_grower(run, s, self);
 	default:
 		return ENDED;
 	}

@@ -18,7 +18,10 @@ enum model_thread {
 	/* destroys handle 1; handle 2 then names another allocation in the same table entry */
 	MODEL_DESTROYER,
 	MODEL_SUBMITTER, /* references it in a submission, which the GPU then executes */
-	MODEL_LOSER      /* loses the device; out-of-process clients see that only by the epoch */
+	MODEL_LOSER,     /* loses the device; out-of-process clients see that only by the epoch */
+	/* locks with Discard and NoExistingReference if the word says that the instance stays */
+	MODEL_DISCARDER,
+	MODEL_GROWER /* creates a second instance of the allocation of handle 1 */
 };
 #define MODEL_THREADS 4
 
@@ -33,7 +36,9 @@ enum model_fault {
 	MODEL_EPOCH_IGNORED,           /* a lock accepts a word of an older epoch */
 	/* the enabling thread checks the device before it reads the epoch */
 	MODEL_EPOCH_READ_AFTER_DEVICE_CHECK,
-	MODEL_EPOCH_ADVANCED_BEFORE_LOSS /* the epoch is advanced before the device is lost */
+	MODEL_EPOCH_ADVANCED_BEFORE_LOSS, /* the epoch is advanced before the device is lost */
+	MODEL_GROWER_DOES_NOT_DISABLE,
+	MODEL_DISCARD_IGNORES_COUNT /* Discard keeps an instance that is locked */
 };
 
 struct model_result {
