@@ -17,4 +17,7 @@
 #define VMM_LOCK_IGNORE_READ_SYNC      0x400u
 #define VMM_LOCK_RESERVED              0xFFFFF800u
 
+/* A list of pages may have so many entries; far more than drivers and clients use. */
+#define VMM_LOCK_PAGES_MAX (1u << 20)
+
 #endif

@@ -25,7 +25,7 @@ static bool are_pages(const struct vmm_lock_word *place, const struct vmm_client
 	const volatile uint32_t *listed = lock->pages;
 	uint32_t pages = atomic_load_explicit(&place->pages, memory_order_relaxed);
 
-	if (!lock->page_count || !listed)
+	if (!lock->page_count || lock->page_count > VMM_LOCK_PAGES_MAX || !listed)
 		return false;
 	*first = listed[0];
 	bool exist = *first < pages;

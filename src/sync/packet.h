@@ -28,7 +28,10 @@ struct vmm_sync_node {
 	struct vmm_list link;                        /* not by value: in object->queue */
 };
 
-/* A wait. Guarded by the sync lock until it is done. */
+/*
+ * A wait. Guarded by the sync lock until it is done; the nodes and `missing` of a sleeper's until
+ * that has withdrawn it.
+ */
 struct vmm_sync_wait {
 	struct vmm_world *world;
 	struct vmm_sync_node *nodes;

@@ -303,7 +303,7 @@ static HRESULT try_pages(struct program *p, D3DKMT_HANDLE allocation, uint32_t f
 /* The address is that of the first listed page. Lists that break a rule go to the host. */
 static void lock_18_a_list_of_pages_sends_no_message(void **state)
 {
-	static const UINT pages[] = {3, 1, 15}, beyond[] = {0, 16};
+	static const UINT pages[] = {3, 1, 15}, beyond[] = {0, 16}, many[(1 << 20) + 1];
 	struct world w;
 	struct program p;
 	void *data;
@@ -324,13 +324,14 @@ static void lock_18_a_list_of_pages_sends_no_message(void **state)
 	assert_int_equal(try_pages(&p, allocation, 0, beyond, 2, &data), E_INVALIDARG);
 	assert_true(client_found(&w.host, "LOCK-18"));
 	client_forget(&w.host);
+	assert_int_equal(try_pages(&p, allocation, 0, many, (1 << 20) + 1, &data), E_INVALIDARG);
 	assert_int_equal(try_pages(&p, allocation, 0, NULL, 1, &data), E_INVALIDARG);
 	assert_true(client_found(&w.host, "LOCK-18"));
 	client_forget(&w.host);
 	assert_int_equal(try_pages(&p, allocation, LOCK_ENTIRE, pages, 3, &data), E_INVALIDARG);
 	assert_true(client_found(&w.host, "LOCK-17"));
 	client_forget(&w.host);
-	assert_int_equal(requests(&w), before + 3);
+	assert_int_equal(requests(&w), before + 4);
 	end(&w, &p);
 }
 

@@ -12,7 +12,7 @@ NTSTATUS vmm_door_lock_pages(struct vmm_door_call *call, const uint32_t *pages,
 {
 	uint32_t local[64];
 	void *copy;
-	NTSTATUS status = vmm_door_copy_in(pages, request->page_count, VMM_DOOR_PAGES_MAX,
+	NTSTATUS status = vmm_door_copy_in(pages, request->page_count, VMM_LOCK_PAGES_MAX,
 					   sizeof(*pages), local, sizeof(local), &copy);
 
 	status = vmm_door_copied(call, status, "pPages", request->page_count);

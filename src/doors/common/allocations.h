@@ -6,6 +6,7 @@
 #ifndef VMM_DOORS_COMMON_ALLOCATIONS_H
 #define VMM_DOORS_COMMON_ALLOCATIONS_H
 
+#include "base/lock_flags.h"
 #include "doors/common/call.h"
 #include "memory/memory.h"
 

@@ -18,7 +18,6 @@
 /* Limits on what a caller can make the library copy; far above what drivers and clients use. */
 #define VMM_DOOR_ALLOCATIONS_MAX   65536u
 #define VMM_DOOR_PRIVATE_BYTES_MAX (1u << 20)
-#define VMM_DOOR_PAGES_MAX         (1u << 20)
 #define VMM_DOOR_HANDLES_MAX       (1u << 20)
 
 struct vmm_door_call {

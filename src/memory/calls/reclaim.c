@@ -225,8 +225,12 @@ static uint32_t reclaim_one(struct reclaim *r, struct vmm_ref *ref)
 		result = VMM_RECLAIM_DISCARDED;
 	}
 	record_listed(r, ref);
-	/* Most clients lock next what they reclaim. */
-	if (result == VMM_RECLAIM_OK && !ref->instance->has_fast_lock)
+	/*
+	 * Most clients lock next what they reclaim. From 2.0 on the first lock notes that the store
+	 * is stale (Q-201); one by the word would not.
+	 */
+	if (result == VMM_RECLAIM_OK && !ref->instance->has_fast_lock &&
+	    (ref->instance->store_stale || !allocation->adapter->client_synchronizes))
 		vmm_fast_lock_enable(ref);
 	vmm_event(r->device->adapter->observe, VIDMM_EVENT_RECLAIM, r->device->process->id,
 		  ref->handle, 0, allocation->size_bytes, result, 0, 0);
